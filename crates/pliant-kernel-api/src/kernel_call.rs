@@ -121,8 +121,8 @@ impl View {
     }
 }
 
-/// Whether the stride of each dim exceeds the distance between the first and last element over the
-/// preceding dims. `dims` are pairs of size and stride, with increasing strides.
+/// Whether each dim's stride exceeds the distance from the first to the last element along all dims before it. `dims`
+/// contains (size, stride) pairs, sorted by increasing stride.
 fn are_nested(dims: impl Iterator<Item = (i64, i64)>) -> bool {
     let mut last_offset = 0i64;
     for (dim, stride) in dims {
@@ -433,8 +433,9 @@ pub fn leading_dims(dims: &[&str], rank: usize) -> Option<usize> {
     }
 }
 
-/// Adds the sizes `shape` of an operand, whose declared dims are `dims`, to `sizes`. The first name stands for the
-/// first `leading` dims. If a name has another size already, returns the name, the new size and the known size.
+/// Adds the sizes `shape` of an operand, whose declared dims are `dims`, to `sizes`. The first name covers the first
+/// `leading` dims of the operand. If `sizes` contains a different size for a name, returns the name, the new size and
+/// the recorded size.
 ///
 /// The caller has checked the shape: the product of the leading sizes does not overflow, unless another size is 0.
 fn unify_dims(

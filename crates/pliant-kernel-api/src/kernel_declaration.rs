@@ -66,7 +66,7 @@ pub struct Operand {
     pub role: Role,
     /// The data type of the operand's elements.
     pub dtype: DType,
-    /// The other data types that the operand's elements may have.
+    /// The data types, in addition to `dtype`, that the operand's elements may have.
     pub other_dtypes: &'static [DType],
     /// The names of the operand's dims.
     pub dims: Dims,
@@ -157,15 +157,14 @@ pub enum Order {
     Strided,
 }
 
-/// The names of an operand's dims. Dims of the same name have the same size in all operands of a
-/// call. If the first name begins with `*`, it stands for any number of leading dims, and its size
-/// is the product of their sizes. For comparisons with other operands, the `*` is not part of the
-/// name.
+/// The names of an operand's dims. Dims of the same name have the same size in all operands of a call. If the first
+/// name begins with `*`, it covers any number of leading dims, and its size is the product of their sizes. `*rows` and
+/// `rows` are the same name when sizes are compared between operands.
 #[derive(Clone, Copy, Debug)]
 pub enum Dims {
-    /// The same names in every call.
+    /// The operand has the same dim names in every call.
     Fixed(&'static [&'static str]),
-    /// The names for each choice of the attribute `layout`.
+    /// The dim names depend on the attribute `layout`: one list of names per choice.
     ByLayout(&'static [&'static [&'static str]]),
 }
 
@@ -174,7 +173,7 @@ pub enum Dims {
 pub struct Attr {
     /// The name of the attribute, as in printed calls.
     pub name: &'static str,
-    /// The id of the attribute's name ([`name_id`]).
+    /// The hash of the attribute's name ([`name_id`]), for fast comparison.
     pub(crate) id: u64,
     /// The type and range of the attribute's values.
     pub ty: AttrType,
@@ -239,12 +238,12 @@ pub enum AttrDefault {
     Float(f64),
 }
 
-/// The meaning of one argument of a kernel call: an operand, or a number of an attribute.
+/// The meaning of one argument of a kernel call: an operand, or one of the numbers that encode an attribute.
 #[derive(Clone, Copy, Debug)]
 pub enum Slot {
     /// The argument is this operand (a tensor, or absent).
     Operand(&'static Operand),
-    /// The argument is a number of this attribute. The index is its position in a list attribute,
+    /// The argument is one of the numbers that encode this attribute. The `usize` is the index in a list attribute,
     /// otherwise 0.
     Number(&'static Attr, usize),
 }

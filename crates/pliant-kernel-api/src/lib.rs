@@ -1,8 +1,9 @@
-//! Declarations of the library kernels that compute whole operators, and of the slice functions.
+//! Declarations of the library kernels, which compute whole operators, and of the slice functions, which compute
+//! elementwise math on adjacent elements.
 //!
-//! Each kernel has one declaration, in a file of [`kernels`]: its operands with data types and
-//! named dims, its attributes with types, ranges and defaults, and the relations between its
-//! arguments. The following derives from the declaration:
+//! Each kernel has one declaration, in a file of [`kernels`]: its operands with data types and named dims, its
+//! attributes with types, ranges and defaults, and the relations between its arguments. The following derives from the
+//! declaration:
 //!
 //! | what | where |
 //! |---|---|

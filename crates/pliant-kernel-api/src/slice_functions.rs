@@ -29,7 +29,7 @@ pub struct SliceFunction {
 /// The operation that a slice function computes for each element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SliceOperation {
-    /// The elementary function with this name, which is the name of the intrinsic in programs.
+    /// The elementary function whose intrinsic has this name in programs, such as `exp`.
     Elementary(&'static str),
     /// The maximum of two operands; NaN if one of them is NaN.
     Maximum,
@@ -54,7 +54,7 @@ const fn binary(symbol: &'static str, operation: SliceOperation, dtype: DType) -
     SliceFunction { symbol, operation, operands, operand_dtype: dtype, result_dtype: dtype }
 }
 
-/// Declares a conversion.
+/// Declares a slice function that converts elements of type `from` to type `to`.
 const fn convert(symbol: &'static str, from: DType, to: DType) -> SliceFunction {
     let operands = &["x"];
     SliceFunction { symbol, operation: Convert, operands, operand_dtype: from, result_dtype: to }
@@ -112,7 +112,7 @@ pub static SLICE_FUNCTIONS: &[SliceFunction] = &[
     convert("pliant_vec_f32_to_bf16", Float32, BFloat16),
 ];
 
-/// Returns the slice function with this symbol.
+/// Returns the slice function with this symbol; `None` if there is none.
 pub fn slice_function(symbol: &str) -> Option<&'static SliceFunction> {
     SLICE_FUNCTIONS.iter().find(|f| f.symbol == symbol)
 }

@@ -143,8 +143,8 @@ const TRANSPOSED: [(usize, usize, usize, usize, usize); 5] = [
     (32, 128, 64, 2, 2),
 ];
 
-/// Runs transposed convolutions as the compiler lowers them: one convolution with strided results for each set of
-/// results that read the same taps.
+/// Runs transposed convolutions as the compiler lowers them, as several convolutions with strided
+/// results. Each of them computes the results that use the same filter positions.
 fn transposed(c: &mut Criterion) {
     for threads in thread_counts() {
         let mut cases = Cases::new(c, "transposed", vectors(), threads);

@@ -99,8 +99,8 @@ fn operations<T: Real>(name: &str) -> f64 {
     f64::from(b.count)
 }
 
-/// Returns the number of float32 operations of `pow` per element, for positive, finite operands.
-/// Such operands use the float64 sequence.
+/// Returns the number of operations of `pow` per float32 element, for positive, finite operands.
+/// For these operands, `pow` computes in float64.
 fn operations_of_pow() -> f64 {
     let b = &mut Counter::<f64>::new();
     math::pow_positive_finite(b, &(), &());

@@ -1,33 +1,38 @@
-//! The rules by which kernels choose their algorithm from the shape at run time, and the measurements behind each rule.
+//! The rules by which kernels choose their algorithm from the shape at run time, and the
+//! measurements behind each rule.
 //!
-//! A kernel file describes how an implementation works. This file decides which implementation runs, how it is blocked and how
-//! many pieces threads get. Tile sizes of micro-kernels (six rows by 64 columns, 32 rows of a tile register) are defined with
-//! the micro-kernels. The rule for panels that groups share decides the layout of constants for all shapes of later runs. It
-//! is in `pliant_tensor`, since the compiler uses it, too, and [`convolution`] re-exports it. The blocking of products in
-//! generated code is in `pliant-tir/src/schedule/gemm_blocking.rs`.
+//! A kernel file describes how an implementation works. This file decides which implementation
+//! runs, how it is blocked and into how many pieces the work is divided for the threads. Tile sizes
+//! of micro-kernels (six rows by 64 columns, 32 rows of a tile register) are defined with the
+//! micro-kernels. The rule by which groups of a convolution share weight panels is in
+//! `pliant_tensor`, because the compiler also packs constants by it. [`convolution`] re-exports the
+//! rule. The blocking of products in generated code is in
+//! `pliant-tir/src/schedule/gemm_blocking.rs`.
 //!
-//! Sizes of blocks and numbers of pieces derive from the machine ([`pliant_machine`]). Other constants are ratios of work, for
-//! example the number of rows from which a copy is cheaper than reading in place.
+//! Sizes of blocks and numbers of pieces derive from the machine ([`pliant_machine`]). Other
+//! constants are ratios of work, for example the number of rows from which a copy is cheaper than
+//! reading in place.
 //!
-//! Quoted titles are tables in `docs/internals/measurements`. Measurements without the name of a CPU are from the machine of
-//! those pages: Emerald Rapids, with AVX-512 and AMX, 48 KB of first-level and 2 MB of second-level cache, two threads. Ratios
-//! "with one thread" compare builds that differ in the rule. They ran alternately on a loaded machine, and vary by up to 10 %.
-//! "Not measured" means that only the stated reason supports the value.
+//! Quoted titles are tables in `docs/internals/measurements`. Measurements without the name of a
+//! CPU are from the machine of those pages: Emerald Rapids, with AVX-512 and AMX, 48 KB of
+//! first-level and 2 MB of second-level cache, two threads. Ratios "with one thread" compare builds
+//! that differ in the rule. They ran alternately on a loaded machine, and vary by up to 10 %. "Not
+//! measured" means that only the stated reason supports the value.
 //!
 //! | module | owns |
 //! |---|---|
 //! | [`partition`] | pieces of work for the worker team, and pieces of matrix products by packed panels |
 //! | [`gemm`] | pieces of a batch of products with any strides |
 //! | [`packed`] | block sizes of matrix products with a packed operand |
-//! | [`row_copies`] | which rows of A are copied |
-//! | [`non_constant`] | what is packed if both operands are non-constant |
-//! | [`tile_registers`] | tile registers or vectors |
+//! | [`row_copies`] | when rows of A (the left operand) are copied |
+//! | [`non_constant`] | whether B (the right operand) is packed if both operands are non-constant |
+//! | [`tile_registers`] | the choice between tile registers (AMX) and vector instructions |
 //! | [`quantized`] | matrix products of 8-bit integers |
 //! | [`low_precision_weights`] | matrix products by constants of 4, 8 or 16 bits |
 //! | [`attention`] | blocks of rows and keys |
 //! | [`convolution`] | tiles, lines, groups and Winograd blocks |
 //! | [`recurrent`] | ranges of steps |
-//! | [`arg_reduce`] | pieces and parts of rows |
+//! | [`arg_reduce`] | pieces of rows, and parts into which long rows are divided |
 //! | [`fft`] | pieces of rows |
 //! | [`resize`] | pieces of rows |
 //! | [`softmax`] | pieces of rows |
@@ -58,9 +63,10 @@ pub mod partition {
     /// Minimum number of rows of a block, if a matrix product is divided by rows. The rows of a block share the reads of B.
     /// Blocks of 48 rows are 10 to 15 % slower.
     pub const MIN_BLOCK_ROWS: usize = 96;
-    /// Number of rows of A up to which a matrix product is memory-bound: reading B takes as long as the multiplications.
-    /// Products of fewer rows count as having this many. One to four rows of 1024 x 1024 take 133 to 135 us with one thread,
-    /// seven take 141 ("Products with packed weights").
+    /// Number of rows of A up to which a matrix product is memory-bound: reading B takes as long as
+    /// the multiplications. The cost estimate of a product with fewer rows assumes this number. One
+    /// to four rows of 1024 x 1024 take 133 to 135 us with one thread, seven take 141 ("Products
+    /// with packed weights").
     pub const MEMORY_BOUND_ROWS: usize = 4;
 
     /// Whether a matrix product with `m` rows is divided by rows instead of by panels: if the rows fill two blocks of
@@ -92,9 +98,10 @@ pub mod gemm {
         batch >= 2 * super::partition::pieces()
     }
 
-    /// Whether a matrix product is divided by rows instead of by panels: if it has less than two panels, or less than four
-    /// panels and rows for eight blocks of 96. If it is divided by panels, one thread reads and packs each panel. Not
-    /// measured.
+    /// Whether a matrix product is divided among threads by rows of A instead of by panels of B.
+    /// This is the case if B has fewer than two panels, or fewer than four panels while A has rows
+    /// for at least eight blocks of 96. In a division by panels, each panel is read and packed by
+    /// only one thread. Not measured.
     pub const fn by_rows(m: usize, n: usize) -> bool {
         n < 128 || (m >= 8 * 96 && n < 256)
     }
@@ -111,24 +118,28 @@ pub mod packed {
     pub fn slice_bytes() -> usize {
         Machine::host().slice_bytes()
     }
-    /// Maximum depth (range of `k`) of a block of rows of A, with which the block stays in the second-level cache. A larger
-    /// `k` is split into equal parts. Measured with one thread: at 264 x 384 x 3000, parts of this depth take 0.97 of the time
-    /// of parts of up to 6144; at `k` = 1500, they take the same time. Blocks of depth 512 outside of the loops over rows and
-    /// panels reached 88 % of the peak instead of 96 % at 504 x 384 x 384, and 82 % instead of 93 % at 252 x 3072 x 768.
+    /// Maximum depth (range of `k`) of a block of rows of A. A block of this depth stays in the
+    /// second-level cache. A larger `k` is split into equal parts. Measured with one thread: at 264
+    /// x 384 x 3000, parts of this depth take 0.97 of the time of parts of up to 6144; at `k` =
+    /// 1500, they take the same time. Blocks of depth 512, with the loop over `k` outside of the
+    /// loops over rows and panels, reached 88 % of the peak instead of 96 % at 504 x 384 x 384, and
+    /// 82 % instead of 93 % at 252 x 3072 x 768.
     pub const BLOCK_DEPTH: usize = pliant_machine::cost_model::BLOCK_DEPTH;
     /// Maximum number of rows of a block of A.
     pub fn block_rows() -> usize {
         Machine::host().block_rows(BLOCK_DEPTH, ROWS)
     }
-    /// Size of B in bytes from which panels are prefetched, because they are read from memory: the size of a second-level
-    /// cache. For a smaller B, prefetching makes a matrix product of 4 x 384 x 384 take 1.23 times as long, and makes no
-    /// difference for 7 and 16 rows (one thread). One and two rows are memory-bound in any case.
+    /// Minimum size of B in bytes for which panels are prefetched: the size of a second-level
+    /// cache, because a larger B is read from memory. For a smaller B, prefetching makes a matrix
+    /// product of 4 x 384 x 384 take 1.23 times as long, and makes no difference for 7 and 16 rows
+    /// (one thread). One and two rows are memory-bound in any case.
     pub fn prefetched_bytes() -> usize {
         Machine::host().caches.l2
     }
-    /// Minimum number of rows of A for which a matrix product with a single sliver prefetches panels, if they are read from
-    /// memory. With four rows, the multiplications take about as long as reading B. Four rows of 3072 x 768 reach 90 % of the
-    /// read bandwidth with one thread ("Products with packed weights").
+    /// Minimum number of rows of A for which a matrix product with a single sliver (group of rows
+    /// of A) prefetches panels of a B that is read from memory. With four rows, the multiplications
+    /// take about as long as reading B. Four rows of 3072 x 768 reach 90 % of the read bandwidth
+    /// with one thread ("Products with packed weights").
     pub const MIN_PREFETCH_ROWS: usize = 4;
 }
 
@@ -160,13 +171,15 @@ pub mod row_copies {
 
 /// Rules for matrix products of two non-constant operands.
 pub mod non_constant {
-    /// Number of rows of B (range of `k`) that are multiplied per pass, for panels of `columns` columns of float32. A slice of
-    /// a panel then takes an eighth of the second-level cache, at most 128 KB, and stays there together with A. The same holds
-    /// for rows of B that slivers read again in place.
+    /// Number of rows of B (range of `k`) that are multiplied per pass, for panels of `columns`
+    /// columns of float32. A slice of a panel of this depth takes an eighth of the second-level
+    /// cache, at most 128 KB, and stays there together with A. The same depth limits the rows of an
+    /// unpacked B, which every sliver (group of rows of A) reads again.
     ///
-    /// Measured on Emerald Rapids with one thread and 512 rows per pass ("Products of two non-constant operands"): 83 % of the
-    /// peak at 512 x 512 x 512, 73 % at 1024 x 1024 x 1024. If one pass covers all of `k`, the time is the same if B is packed
-    /// (8 to 64 rows of A) or if B is read in place for 6 rows of A. Reading in place then takes 1.2 to 1.4 times as long for
+    /// Measured on Emerald Rapids with one thread and 512 rows per pass ("Products of two
+    /// non-constant operands"): 83 % of the peak at 512 x 512 x 512, 73 % at 1024 x 1024 x 1024. If
+    /// one pass covers all of `k`, the time is the same if B is packed (8 to 64 rows of A) or if B
+    /// is read in place for 6 rows of A. Reading in place then takes 1.2 to 1.4 times as long for
     /// 12 and 24 rows, and 1.5 to 1.9 times for 36 to 64 rows (512 columns, `k` of 1024 and 2048).
     pub fn depth(columns: usize) -> usize {
         let bytes = pliant_machine::Machine::host().l2_share(2).min(128 << 10);
@@ -203,14 +216,16 @@ pub mod non_constant {
     /// 2 to 3 for 2 rows by 2048 x 512 and 3072 x 768.
     pub const MAX_DOT_RESULTS: usize = 16 * 16;
 
-    /// Whether B is read in place instead of packed if its rows are contiguous, for `m` rows of A and a row stride of B of
-    /// `row_stride` bytes. The rule applies to panels that consist of whole vectors.
+    /// Whether reading B in place is faster than packing it, if the rows of B are contiguous. A has
+    /// `m` rows, and the row stride of B is `row_stride` bytes. The rule applies to panels that
+    /// consist of whole vectors.
     pub const fn in_place_is_faster(m: usize, row_stride: usize) -> bool {
         m <= if row_stride <= SMALL_STRIDE { IN_PLACE_ROWS } else { LARGE_STRIDE_IN_PLACE_ROWS }
     }
 
-    /// Whether transposing B into panels is faster than dot products if the rows of B are not contiguous, for `m` rows of A. Not
-    /// measured with float64, nor with other instructions than AVX-512.
+    /// Whether transposing B into panels is faster than dot products, if the rows of B are not
+    /// contiguous. A has `m` rows of `k` elements. Not measured with float64, nor with other
+    /// instructions than AVX-512.
     pub const fn transposing_is_faster(m: usize, k: usize) -> bool {
         m > match k {
             0..=SHORT_K => SHORT_K_DOT_ROWS,
@@ -222,23 +237,27 @@ pub mod non_constant {
 
 /// Rules for the choice between tile registers (AMX) and vector instructions.
 pub mod tile_registers {
-    /// Number of rows of A up to which tile registers are not used for low-precision weights: matmuls by integer weights then
-    /// read the stored bits in place, and matmuls by bfloat16 weights use vectors. Tile registers read as much of B for one
-    /// row as for 16. Measured at 1024 x 1024 with one thread. bfloat16, tile registers relative to vectors: 1.2 for 1 row,
-    /// 1.0 for 2, 0.63 for 4 (for which A would also be rounded); reading in place takes 2.1 for 5 rows. 8-bit and 4-bit
-    /// weights, conversion of slices to float32 relative to reading in place: 1.7 and 1.9 for 1 row, 1.0 for 4; reading in
-    /// place takes 1.2 for 5 rows and 1.3 for 8.
+    /// Number of rows of A up to which tile registers are not used for low-precision weights:
+    /// matmuls by integer weights then read the stored bits in place, and matmuls by bfloat16
+    /// weights use vectors. Tile registers read as much of B for one row as for 16. Measured at
+    /// 1024 x 1024 with one thread. Time of tile registers relative to vectors, for bfloat16
+    /// weights: 1.2 for 1 row, 1.0 for 2, 0.63 for 4 (where A is also rounded to bfloat16). Time of
+    /// vectors relative to tile registers: 2.1 for 5 rows. Time of converting slices to float32
+    /// relative to reading in place, for 8-bit and 4-bit weights: 1.7 and 1.9 for 1 row, 1.0 for 4.
+    /// Time of reading in place relative to converting: 1.2 for 5 rows, 1.3 for 8.
     pub const FEW_ROWS: usize = 4;
     /// Number of rows of A up to which matrix products of 8-bit integers do not use tile registers. Time of tile registers
     /// relative to vectors, with one thread, for B of 384 x 384 and larger: 1.1 to 1.7 for 1 row, 0.9 to 1.3 for 2, 0.8 to 1.2
     /// for 3, 0.64 to 0.97 for 4, 0.55 to 0.94 for 5. Exception: B of 3072 x 768 and 768 x 3072, which is read from memory,
     /// takes 1.06 and 1.17 for 4 rows in two of three runs.
     const FEW_BYTE_ROWS: usize = 3;
-    /// Approximate number of rows of A for which vectors need as much time as tile registers need only to read B.
+    /// Approximate number of rows of A whose multiplication with vectors takes as long as tile
+    /// registers take to read B.
     const MEMORY_BOUND_ROWS: usize = 2;
-    /// Number of multiplications in the rows beyond [`MEMORY_BOUND_ROWS`] from which tile registers amortise their set-up time
-    /// of 0.13 us. Time of tile registers relative to vectors: B of 64 x 64: 2.0 for 5 rows, 1.06 for 16, 0.88 for 24. B of
-    /// 128 x 128: 1.1 for 5 rows, 0.95 for 6. B of 256 x 128: 1.14 for 4 rows, 1.0 for 5.
+    /// Minimum number of multiplications that amortises the set-up time of tile registers, 0.13 us.
+    /// The first [`MEMORY_BOUND_ROWS`] rows of A are not counted. Time of tile registers relative
+    /// to vectors: B of 64 x 64: 2.0 for 5 rows, 1.06 for 16, 0.88 for 24. B of 128 x 128: 1.1 for
+    /// 5 rows, 0.95 for 6. B of 256 x 128: 1.14 for 4 rows, 1.0 for 5.
     const MIN_PRODUCTS: usize = 80 * 1024;
 
     /// Whether a matrix product of 8-bit integers uses tile registers, if the machine has them.
@@ -279,9 +298,10 @@ pub mod quantized {
         pliant_machine::Machine::host().rates.depthwise / 2
     }
 
-    /// Returns the number of pieces by rows and the number of pieces by panels of a convolution with `rows` results and
-    /// `panels` panels. `units` is the approximate time in microseconds. The division by rows comes first, since every piece
-    /// by panels repeats the im2col copy of the inputs. Not measured.
+    /// Returns how many pieces a convolution is divided into, by results and by panels of filters.
+    /// It has `rows` results and `panels` panels, and takes about `units` microseconds. Results are
+    /// divided first, because every piece by panels repeats the im2col copy of the inputs. Not
+    /// measured.
     pub fn piece_grid(rows: usize, panels: usize, units: usize) -> (usize, usize) {
         use super::partition::{MAX_PIECES, MIN_PIECE_UNITS, pieces};
         use crate::matmul::row_tiling::TILE_ROWS;
@@ -307,10 +327,11 @@ pub mod low_precision_weights {
     /// Maximum value of [`depth`] on any machine, by which the kernels' scratch memory is sized.
     pub const MAX_DEPTH: usize = 128;
 
-    /// Number of rows of a slice of B, along `k`, that is converted to float32. A slice of the widest panel, 64 columns, stays
-    /// in the first-level cache. With slices of 128 rows on Emerald Rapids, matmuls with many rows of A take 0.96 to 1.02 of
-    /// the time of float32 matmuls ("Weights of 4, 8 and 16 bits"). With slices larger than the cache and pieces by rows, they
-    /// take 1.25.
+    /// Number of rows of a slice of B, along `k`, that is converted to float32. A slice of the
+    /// widest panel, 64 columns, stays in the first-level cache. With slices of 128 rows on Emerald
+    /// Rapids, matmuls with many rows of A take 0.96 to 1.02 of the time of float32 matmuls
+    /// ("Weights of 4, 8 and 16 bits"). With slices that exceed the cache and a division by rows,
+    /// they take 1.25 of this time.
     pub fn depth() -> usize {
         let rows = Machine::host().slice_bytes() / (64 * size_of::<f32>());
         // Groups of 32 weights, the smallest common ones, stay whole.
@@ -319,9 +340,9 @@ pub mod low_precision_weights {
     /// Maximum depth of a block of rows of A, with which it stays in the second-level cache. Not measured separately.
     pub const MAX_A_DEPTH: usize = 1024;
 
-    /// Maximum number of rows of a block of A: with [`MAX_A_DEPTH`], the block takes half of the second-level cache. The
-    /// blocks are larger than for packed float32 operands, since each block converts the slices of B again. Not measured
-    /// separately.
+    /// Maximum number of rows of a block of A. A block of depth [`MAX_A_DEPTH`] takes half of the
+    /// second-level cache. Blocks are larger than for packed float32 operands, since each block
+    /// converts the slices of B again. Not measured separately.
     pub fn block_rows() -> usize {
         let rows = Machine::host().l2_share(8) / (MAX_A_DEPTH * size_of::<f32>());
         (rows / ROWS * ROWS).max(4 * ROWS)
@@ -337,10 +358,11 @@ pub mod low_precision_weights {
     /// second-level cache. Not measured separately.
     pub const COPY_ROWS: usize = 8 * TILE_ROWS;
 
-    /// Returns the number of pieces if only panels are divided; `None` if there are too few panels or `rows` is 1. Without
-    /// this rule, the matmul would be divided into `rows` blocks of rows by `pieces` pieces of panels, and each block of rows
-    /// would convert the panels again. Matmuls with many rows took 1.25 times as long as float32 with blocks of rows, and 1.05
-    /// times without.
+    /// Returns the number of pieces for a division by panels only; `None` if `rows` is 1 or there
+    /// are too few panels. Otherwise, the matmul would be divided into `rows` blocks of rows and
+    /// `pieces` pieces of panels, and each block of rows would convert the panels again. With
+    /// blocks of rows, matmuls with many rows took 1.25 times as long as float32 matmuls, without
+    /// them 1.05 times.
     pub fn panel_pieces(rows: usize, pieces: usize, panels: usize) -> Option<usize> {
         let min_pieces = super::partition::pieces();
         (rows > 1 && panels >= min_pieces).then(|| pieces.max(min_pieces).min(panels))
@@ -357,13 +379,15 @@ pub mod attention {
     /// packing relative to reading in place, with 512 keys, 12 heads of size 64 and one thread: 1.25 for 1 row, 1.1 for 2, 0.9
     /// for 4. A limit of 3 may be better, but was not measured.
     const FEW_ROWS: usize = 4;
-    /// Maximum number of keys for which a block of rows keeps all its scores and is processed in one pass. With more keys, the
-    /// block is processed in blocks of keys with a running maximum and sum, as in FlashAttention.
+    /// Maximum number of keys for which a block of rows keeps all its scores and is processed in
+    /// one pass. With more keys, the block is processed in blocks of keys with a running maximum
+    /// and sum, as in FlashAttention.
     ///
-    /// On Emerald Rapids, the limit is 4096 keys; the scores of 24 rows then take 384 KB. With all scores, 128 rows by 8192
-    /// keys take 1.6 times as long. Compared with a limit of 1024 (one thread, heads of size 64, percent of the peak): 56 to
-    /// 58 % instead of 48 to 49 % at 1536, 2048 and 4096 keys, and 63 % instead of 49 % for 2048 causal keys. Two threads are
-    /// similar, except 58 % instead of 54 % at 4096 keys.
+    /// On Emerald Rapids, the limit is 4096 keys; the scores of 24 rows then take 384 KB. Without
+    /// the limit, 128 rows by 8192 keys take 1.6 times as long. Compared with a limit of 1024 (one
+    /// thread, heads of size 64, percent of the peak): 56 to 58 % instead of 48 to 49 % at 1536,
+    /// 2048 and 4096 keys, and 63 % instead of 49 % for 2048 causal keys. Two threads are similar,
+    /// except 58 % instead of 54 % at 4096 keys.
     pub fn full_keys() -> usize {
         score_elements() / MIN_FULL_ROWS
     }
@@ -433,19 +457,22 @@ pub mod convolution {
 
     use super::partition::pieces;
 
-    /// Maximum number of results of a block, per filter. The results share a slice of the weights: with 64 filters, the slice
-    /// takes three quarters of the first-level cache. On Emerald Rapids, slices over blocks of 96 results are 1.2 times as
-    /// fast at 7 x 7 x 512 as without slices, and as fast elsewhere. On Zen 5, blocks of 64 take 1.05 to 1.2 times as long.
+    /// Maximum number of results of a block, per filter. All results of a block use the same slice
+    /// of the weights, which has this many rows and, with 64 filters, takes three quarters of the
+    /// first-level cache. On Emerald Rapids, blocks of 96 results with slices are 1.2 times as fast
+    /// as without slices at 7 x 7 x 512, and as fast at other sizes. On Zen 5, blocks of 64 results
+    /// take 1.05 to 1.2 times as long.
     pub fn block_pixels() -> usize {
         (Machine::host().caches.l1 / 4 * 3 / (64 * size_of::<f32>())).clamp(24, MAX_BLOCK_PIXELS)
     }
     /// Maximum value of [`block_pixels`] on any machine, by which the kernels' scratch memory is sized.
     pub const MAX_BLOCK_PIXELS: usize = 96;
-    /// The number of pieces into which a convolution with few blocks of results is divided. Not measured.
+    /// The number of pieces into which a convolution with only a few blocks of results is divided.
+    /// Not measured.
     pub fn short_pieces() -> usize {
         2 * pieces()
     }
-    /// Number of multiply-adds of depthwise convolutions per microsecond.
+    /// Number of multiply-adds that a depthwise convolution computes per microsecond.
     pub fn depthwise_unit() -> usize {
         Machine::host().rates.depthwise
     }
@@ -475,10 +502,11 @@ pub mod convolution {
     /// of a filter row.
     pub const SWEPT_TAPS: usize = 3;
 
-    /// Whether a line of a depthwise convolution is computed as a sweep, which loads each input once for all taps of a filter
-    /// row instead of once for each tap. Speedups by sweeps with one thread: AVX-512: 1.5 over 28 to 112 pixels, 1.05 to 1.6
-    /// over 14 and 7. AVX2: 1.2 to 1.4 and 0.9 to 1.1. With stride 2, where fewer inputs are loaded twice, a sweep took 1.2
-    /// times as long.
+    /// Whether a line of a depthwise convolution is computed as a sweep, which loads each input
+    /// once for all taps of a filter row instead of once for each tap. Speedups by sweeps with one
+    /// thread and AVX-512: 1.5 for lines of 28 to 112 pixels, 1.05 to 1.6 for 14 and 7 pixels; with
+    /// AVX2: 1.2 to 1.4 and 0.9 to 1.1. With stride 2, where adjacent results share fewer inputs, a
+    /// sweep took 1.2 times as long.
     pub const fn sweeps(taps: usize, stride: usize, dilation: usize) -> bool {
         taps == SWEPT_TAPS && stride == 1 && dilation == 1
     }
@@ -486,8 +514,9 @@ pub mod convolution {
     /// Approximate number of lines of a piece of a grouped convolution. Each piece fills a new line buffer, which has two more
     /// lines for 3 x 3 filters. Not measured.
     const BAND_LINES: usize = 16;
-    /// Minimum number of lines of a piece of a grouped convolution, if the convolution has fewer pieces than [`short_pieces`].
-    /// Not measured: four lines of 3 x 3 read six rows of inputs.
+    /// Minimum number of lines of a piece of a grouped convolution, if the convolution has fewer
+    /// pieces than [`short_pieces`]. Not measured. With 3 x 3 filters, four lines of results need
+    /// six rows of inputs.
     const MIN_BAND_LINES: usize = 4;
     /// Maximum number of columns of a panel that belongs to one group, for the implementation of grouped convolution with few
     /// filters per group: two vectors of 512 bits. For 3 x 3 filters with stride 1 and 32 groups, this implementation is 12
@@ -521,8 +550,8 @@ pub mod convolution {
     /// of the peak from 16 rows on ("Products with packed weights").
     const MAX_TILES: usize = 96;
     const MIN_TILES: usize = 24;
-    /// Approximate number of elements to which the Winograd input transform is applied per microsecond: half of those that are
-    /// copied. Not measured.
+    /// Approximate number of elements to which the Winograd input transform is applied per
+    /// microsecond: half of the number of elements that are copied per microsecond. Not measured.
     pub fn transformed_unit() -> usize {
         Machine::host().rates.copied / 2
     }
@@ -565,7 +594,7 @@ pub mod arg_reduce {
     pub fn unit() -> usize {
         pliant_machine::Machine::host().rates.copied
     }
-    /// Number of elements of a piece, which takes about 4 microseconds.
+    /// Number of elements of a piece of work, which takes a thread about 4 microseconds.
     pub fn piece() -> usize {
         4 * unit()
     }
@@ -578,7 +607,8 @@ pub mod arg_reduce {
 
 /// Rules for discrete Fourier transforms: sizes of pieces of work.
 pub mod fft {
-    /// The estimated number of operations of a Fourier transform of a row of `length` numbers, by the formula for powers of 2.
+    /// The estimated number of operations of a Fourier transform of a row of `length` numbers:
+    /// `length * (log2(length) + 4)`.
     pub fn row_operations(length: usize) -> usize {
         length.saturating_mul(length.max(1).ilog2() as usize + 4)
     }
@@ -586,7 +616,7 @@ pub mod fft {
     pub fn unit() -> usize {
         pliant_machine::Machine::host().rates.copied
     }
-    /// Number of operations of a piece, which takes about 16 microseconds.
+    /// Number of operations of a piece of work, which takes a thread about 16 microseconds.
     pub fn piece() -> usize {
         16 * unit()
     }
@@ -598,8 +628,9 @@ pub mod resize {
     pub fn unit() -> usize {
         pliant_machine::Machine::host().rates.copied
     }
-    /// Number of elements of a piece, which takes about as long as 16 microseconds of copying. Each piece also resizes the
-    /// input rows that its first row shares with the previous piece.
+    /// Number of elements of a piece of work, which takes a thread about as long as 16 microseconds
+    /// of copying. Each piece also resizes the input rows that its first row shares with the
+    /// previous piece.
     pub fn piece() -> usize {
         16 * unit()
     }
@@ -613,7 +644,7 @@ pub mod softmax {
     pub fn unit() -> usize {
         pliant_machine::Machine::host().rates.multiply_adds / 32
     }
-    /// Number of elements of a piece, which takes about 16 microseconds.
+    /// Number of elements of a piece of work, which takes a thread about 16 microseconds.
     pub fn piece() -> usize {
         16 * unit()
     }
@@ -628,18 +659,21 @@ pub mod sort {
     pub enum Algorithm {
         /// A sorting network, which sorts several rows at a time.
         Network,
-        /// Insertion of elements into a short sorted list of the elements that come first in sorted order.
+        /// Insertion of each element into a short sorted list, which contains the first elements in
+        /// sorted order so far.
         Top,
-        /// Selection of the requested elements from blocks of candidates.
+        /// Collection of candidates for the requested elements, which are reduced to the best ones
+        /// block by block, and then sorted.
         Candidates,
-        /// Selection of the requested elements from the whole row. Then they are sorted.
+        /// Selection of the requested elements from the whole row, which are then sorted.
         Select,
     }
 
     /// Maximum number of elements that a sorting network sorts.
     pub const MAX_NETWORK: usize = 64;
-    /// Maximum length of the sorted list of [`Algorithm::Top`]. A list of 16 elements takes 1.5 times as long as
-    /// [`Algorithm::Candidates`] for rows of 256 elements, and 0.8 times for 4096.
+    /// Maximum length of the sorted list of [`Algorithm::Top`]. A list of 16 elements takes 1.5
+    /// times as long as [`Algorithm::Candidates`] for rows of 256 elements, and 0.8 times as long
+    /// for rows of 4096.
     const MAX_TOP: usize = 8;
 
     /// Chooses the algorithm for rows of `columns` elements, if the first `wanted` elements in sorted order are requested.
@@ -651,9 +685,10 @@ pub mod sort {
             _ => Algorithm::Candidates,
         }
     }
-    /// Number of elements that are sorted per microsecond. Measured on Zen 5 with AVX-512, in ns per element: a network for 4
-    /// to 32 elements takes 4 to 6, a list of 5 from 256 elements 1.3, candidates for 32 from 256 elements 2.9, and a sort of
-    /// 256 or 4096 elements 10 to 11.
+    /// Number of elements that an algorithm processes per microsecond. Times per element on Zen 5
+    /// with AVX-512: 4 to 6 ns for a sorting network of 4 to 32 elements, 1.3 ns for a sorted list
+    /// of 5 of 256 elements, 2.9 ns for candidates of 32 of 256 elements, and 10 to 11 ns for a
+    /// sort of 256 or 4096 elements.
     pub fn unit(algorithm: Algorithm) -> usize {
         let copied = Machine::host().rates.copied;
         let unit = match algorithm {
@@ -664,7 +699,7 @@ pub mod sort {
         };
         unit.max(1)
     }
-    /// Number of elements of a piece, which takes about 16 microseconds.
+    /// Number of elements of a piece of work, which takes a thread about 16 microseconds.
     pub fn piece(unit: usize) -> usize {
         16 * unit
     }
@@ -677,10 +712,12 @@ pub mod sort {
 
 /// Rules for transposes: sizes of tiles and of pieces of work.
 pub mod transpose {
-    /// Number of lines of a long tile, of which it accesses one cache line each, and number of adjacent elements that it accesses
-    /// in the other tensor. Compared with square tiles on Zen 3 with one thread: 0.38 to 0.57 ms instead of 0.90 to 1.2 for 128 x
-    /// 128 x 96, channels last to first, and 0.08 instead of 0.11 for 64 x 64 x 96. Where the lines do not fit in their sets of
-    /// the first-level cache, long tiles are slower: 1.0 ms instead of 0.5 for 512 x 2048.
+    /// Number of lines of a long tile. A tile accesses one cache line of each line of one tensor,
+    /// and this many adjacent elements of the other tensor. Time of long tiles on Zen 3 with one
+    /// thread: 0.38 to 0.57 ms for channels last to first at 128 x 128 x 96 (square tiles: 0.90 to
+    /// 1.2 ms), and 0.08 ms at 64 x 64 x 96 (square tiles: 0.11 ms). If the lines do not fit in
+    /// their sets of the first-level cache, long tiles are slower: 1.0 ms instead of 0.5 ms at 512
+    /// x 2048.
     pub const LONG_TILE_LINES: usize = 128;
     /// Number of rows and of columns of a square tile of a transpose.
     pub const SQUARE_TILE: usize = 32;
@@ -690,7 +727,7 @@ pub mod transpose {
     pub fn unit() -> usize {
         pliant_machine::Machine::host().rates.copied / 4
     }
-    /// Number of elements of a piece, which takes about 16 microseconds.
+    /// Number of elements of a piece of work, which takes a thread about 16 microseconds.
     pub fn piece() -> usize {
         16 * unit()
     }

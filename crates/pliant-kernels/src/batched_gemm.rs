@@ -234,8 +234,9 @@ impl Product for f64 {
     }
 }
 
-/// Granularity of the division of a matrix product into pieces: a piece has a multiple of
-/// `ROW_UNIT` rows, or a multiple of `COLUMN_UNIT` columns.
+/// If a matrix product is divided by rows, each piece except the last has a multiple of `ROW_UNIT`
+/// rows. If it is divided by columns, each piece except the last has a multiple of `COLUMN_UNIT`
+/// columns.
 const ROW_UNIT: usize = 6;
 const COLUMN_UNIT: usize = 64;
 

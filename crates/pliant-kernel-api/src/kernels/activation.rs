@@ -45,7 +45,7 @@ const fn float_attr(name: &'static str, default: f64, doc: &'static str) -> Attr
     Attr::new(name, AttrType::Float, AttrDefault::Float(default), doc)
 }
 
-/// Computes the activation function of a call for the value `x`.
+/// Applies the activation function of a call to the value `x`.
 pub(super) fn apply(call: &Call, x: f64) -> f64 {
     let number = |name: &str| call.float(name);
     let clip = |x: f64| if x.is_nan() { x } else { x.max(number("low")).min(number("high")) };

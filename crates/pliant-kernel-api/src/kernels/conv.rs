@@ -70,20 +70,24 @@ pub static KERNEL: Kernel = Kernel {
     reference,
 };
 
-/// The attribute `kernel_shape` of convolutions and pooling.
+/// The attribute `kernel_shape` of convolutions and pooling: the size of the filter or window in depth, height and
+/// width.
 pub(super) const KERNEL_SHAPE: Attr = Attr {
     default: AttrDefault::Required,
     ..three_ints("kernel_shape", 1, "the sizes of the filters")
 };
-/// The attribute `strides` of convolutions and pooling.
+/// The attribute `strides` of convolutions and pooling: the distance between adjacent windows in depth, height and
+/// width.
 pub(super) const STRIDES: Attr =
     three_ints("strides", 1, "the distances between windows, in elements of the input");
-/// The attribute `dilations` of convolutions and pooling.
+/// The attribute `dilations` of convolutions and pooling: the distance between adjacent window elements in depth,
+/// height and width.
 pub(super) const DILATIONS: Attr =
     three_ints("dilations", 1, "the distances between taps, in elements of the input");
-/// The attribute `padding` of convolutions and pooling.
+/// The attribute `padding` of convolutions and pooling: the number of padding elements before the input in depth,
+/// height and width.
 pub(super) const PADDING: Attr = three_ints("padding", 0, "the number of zeros before the input");
-/// The attribute `groups` of convolutions.
+/// The attribute `groups` of convolutions: the number of groups of channels and filters.
 pub(super) const GROUPS: Attr = Attr::new(
     "groups",
     AttrType::Int(1, MAX_ATTR_VALUE),
@@ -119,8 +123,8 @@ pub(super) fn flops(call: &Call, sizes: &Sizes) -> f64 {
     2.0 * results.iter().product::<f64>() * taps * size("channels") / call.int("groups") as f64
 }
 
-/// Returns the size of a Winograd input tile minus 3 (the filter size), for a convolution with
-/// transformed filters. Returns 0 for filters that are not transformed.
+/// Returns the side length of the Winograd input tile minus 3 (the side length of the filter). Returns 0 for a
+/// convolution whose filters are not transformed.
 pub fn winograd_tile_minus_3(call: &Call) -> i64 {
     match call.int("winograd") {
         0 => 0,
@@ -250,16 +254,16 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the variant of the Winograd algorithm for which the weights are transformed.
+/// Returns the Winograd variant for which the weights were transformed; `None` if they are not transformed.
 fn winograd(call: &Call) -> Option<Winograd> {
     [None, Some(Winograd::Two), Some(Winograd::Four)][call.int("winograd") as usize]
 }
 
-/// Returns the rows and factors by which a filter weight is recovered from the packed, possibly
-/// Winograd-transformed weights: the weight is the sum of the rows of a panel, each multiplied by
-/// its factor. Up to a factor, the first and the last element of a transformed line are the outer
-/// elements of the filter's line, and the difference of the second and the third element is the
-/// middle element.
+/// Returns how to recover a weight at filter position `tap` from the packed weights: as a sum of packed rows, each a
+/// pair of row index and factor. Without Winograd, this is the row `tap` itself.
+///
+/// The Winograd transform of a filter line (a, b, c) contains multiples of a and c as its first and last elements. The
+/// difference of its second and third elements is a multiple of b.
 fn weight_rows(call: &Call, tap: i64) -> Vec<(i64, f64)> {
     let Some(form) = winograd(call) else { return vec![(tap, 1.0)] };
     let side = form.input_tile() as i64;
@@ -279,8 +283,8 @@ fn weight_rows(call: &Call, tap: i64) -> Vec<(i64, f64)> {
     pairs.collect()
 }
 
-/// Returns the index of a weight in the packed weights, by its row (the tap, or the element of a transformed filter),
-/// its channel within the group, and its filter.
+/// Returns the index of a weight in the packed weights, for a row (a filter position, or an element of a
+/// Winograd-transformed filter), a channel within the group, and a filter.
 fn weight_index(args: &Args<'_>, w: &Windows, (row, channel, filter): (i64, i64, i64)) -> i64 {
     let (call, (channels, filters)) = (args.call, w.group);
     if is_depthwise(call, args.sizes) {

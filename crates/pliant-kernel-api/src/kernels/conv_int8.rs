@@ -87,9 +87,9 @@ const fn limit(name: &'static str, doc: &'static str) -> Attr {
     Attr::new(name, AttrType::Float, AttrDefault::Float(0.0), doc)
 }
 
-/// Returns the number of elements of the packed weights. The weights of a group are stored in
-/// panels, whose rows contain groups of four adjacent values of k (quads). In a depthwise
-/// convolution, panels have one column.
+/// Returns the number of elements of the packed weights, including padding. The weights of each group are packed in
+/// panels. A panel row contains, for each column, four adjacent values of k (a quad). In a depthwise convolution,
+/// panels have one column.
 fn packed_len(call: &Call, sizes: &Sizes) -> Option<i64> {
     let (groups, width) = (call.int("groups"), call.int("panel_width"));
     if groups < 1 || width < 1 {
@@ -146,7 +146,8 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the index of a weight in the packed weights, by its tap, its channel within the group, and its filter.
+/// Returns the index of a weight in the packed weights, for a filter position `tap`, a channel within the group, and a
+/// filter.
 fn weight_index(args: &Args<'_>, w: &Windows, (tap, channel, filter): (i64, i64, i64)) -> i64 {
     if is_depthwise(args.call, args.sizes) {
         return tap * w.filters + filter;

@@ -119,9 +119,9 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Converts an int32 element of a matmul to the float32 result: multiplies it by scales, adds the
-/// bias, and applies the activation. `factors` names the operands with the scales, and the index of
-/// the element to use; `column` is the index of the bias.
+/// Converts an int32 element of a matmul to a float32 result: multiplies it by up to two scales, adds the bias, and
+/// applies the activation. `factors` contains the name of each scale operand and the index of the scale in it. `column`
+/// is the index of the bias. Omitted operands are skipped.
 pub(super) fn scale(
     args: &Args<'_>,
     sum: i32,

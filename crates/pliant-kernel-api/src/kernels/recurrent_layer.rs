@@ -109,9 +109,8 @@ pub fn cell(call: &Call) -> Cell {
     Cell::from_number(call.int("cell")).expect("the attribute is in range")
 }
 
-/// Returns the number of elements of a packed operand, for all directions. Each direction has
-/// `rows` rows. `columns` returns the length of a row from the cell kind and the number of hidden
-/// units.
+/// Returns the number of elements of a packed operand, for all directions. Each direction has `rows` rows. The function
+/// `columns` computes the row length from the cell kind and the number of hidden units.
 fn packed_len(
     call: &Call,
     sizes: &Sizes,
@@ -152,8 +151,8 @@ fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// Returns the index of a weight in packed weights, by its hidden unit, its gate (one of `gates`) and its row `k` (one
-/// of `rows`). Panels have `width` columns.
+/// Returns the index of a weight in the packed weights of one direction. The weight belongs to the hidden unit `unit`,
+/// the gate `gate` of `gates`, and the row `k` of `rows`. Panels have `width` columns.
 fn packed_position(unit: i64, (gate, gates): (i64, i64), (k, rows): (i64, i64), width: i64) -> i64 {
     let units = UNITS as i64;
     let column = (unit / units * gates + gate) * units + unit % units;
@@ -171,7 +170,7 @@ struct Layer<'a, 'b> {
 }
 
 impl Layer<'_, '_> {
-    /// Reads the element with index `position` in direction `d` of the packed operand `name`.
+    /// Reads one element of the packed operand `name`. `position` is the index of the element within direction `d`.
     fn packed(&self, name: &str, d: i64, position: i64) -> Result<f64> {
         let len: i64 = self.args.view(name)?.shape().iter().product();
         let directions = self.args.sizes.get("directions");

@@ -9,7 +9,7 @@ use crate::reference::{Args, Result};
 use crate::{Dims, Kernel, Operand};
 
 const ELEMENTS: Dims = Dims::Fixed(&["*elements"]);
-/// All data types except float32, which the kernel `transpose` also accepts.
+/// The data types that the kernel `transpose` accepts in addition to float32.
 pub(super) const OTHER_DTYPES: &[DType] =
     &[Bool, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64, Float16, BFloat16, Float64];
 

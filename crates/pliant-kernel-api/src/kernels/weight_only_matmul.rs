@@ -27,8 +27,8 @@ const GROUP: Attr = Attr::new(
     "the number of rows of the weight that share a scale: an even number, or at least `inner`",
 );
 
-/// The dim `panels` of the packed weight and of the scales, whose size derives from the columns:
-/// the number of panels.
+/// The derived dim `panels` of the packed weight and of the scales: the number of panels, which is the number of
+/// columns divided by the panel width, rounded up.
 const PANELS: (&str, DeriveSize) = ("panels", |_, s| div_ceil(s.get("columns"), s.get("width")));
 const GROUP_COUNT: (&str, DeriveSize) = ("groups", |c, s| div_ceil(s.get("inner"), c.int("group")));
 const WHOLE_ROWS: (&str, DeriveSize) = ("weight_rows", |_, s| Some(s.get("inner")));
@@ -111,8 +111,8 @@ fn check_panel_width(sizes: &Sizes) -> Result<(), String> {
     }
 }
 
-/// Checks that the attribute `group` is even or equals the number of rows, and that the panel width
-/// is supported.
+/// Checks that the attribute `group` is even or at least the number of rows of the weight, and that the panel width is
+/// supported.
 fn check_group(call: &Call, sizes: &Sizes) -> Result<(), String> {
     let (group, inner) = (call.int("group"), sizes.get("inner"));
     if group < inner && group % 2 != 0 {

@@ -167,7 +167,7 @@ impl<'a> Args<'a> {
         dims.iter().map(index).collect()
     }
 
-    /// Returns the index of an operand, and one index per dim of its tensor. If the operand's first dim name stands for
+    /// Returns the index of an operand, and one index per dim of its tensor. If the operand's first dim name covers
     /// several dims, the first element of `indices` is a row-major index over these dims, and is split.
     fn tensor_indices<'i>(
         &self,

@@ -26,7 +26,7 @@ impl Windows {
         Windows { filters, group, ..Windows::of_pool(args) }
     }
 
-    /// Returns the windows of a pooling, in which each channel is a group with one filter.
+    /// Returns the windows of a pooling operation. Each channel is a group of its own, with one filter.
     pub fn of_pool(args: &Args<'_>) -> Windows {
         let size = |name: &str| args.sizes.get(name);
         let three_dims = |name: &str| args.call.ints(name).try_into().unwrap_or([1; 3]);

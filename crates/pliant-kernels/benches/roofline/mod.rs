@@ -76,7 +76,8 @@ const PEAK_STEPS: usize = 12_500;
 /// because other programs may delay a thread in a round.
 const ROUNDS: usize = 3;
 
-/// Measures the floor, the minimum time for an amount of work, for a number of threads.
+/// Measures peak rates and read bandwidths for a number of threads, and computes from them the
+/// floor: the minimum time for an amount of work.
 struct Floor {
     team: Team,
     /// All measured peak rates, in operations per second.
@@ -120,7 +121,7 @@ struct Measurement {
     name: String,
     work: Work,
     steps: usize,
-    /// The duration of the fastest call in seconds.
+    /// The duration of the fastest call, in seconds.
     best: f64,
     /// For each batch of calls: the mean of the peak rates before and after the batch, and the
     /// seconds per call.

@@ -138,7 +138,7 @@ type KernelFn = unsafe fn(&Block);
 /// The assembly kernels for one pair of operand types.
 pub(super) struct Kernels {
     /// The kernels by block size. The first index is 1 if the block has more than 16 rows,
-    /// otherwise 0; the second index stands for 16, 32 or 64 columns.
+    /// otherwise 0. The second index is 0, 1 or 2 for 16, 32 or 64 columns.
     pub table: [&'static [KernelFn]; 2],
     /// Multiplies the contents of tile registers without memory accesses, with four multiplications per step, to
     /// measure the peak rate.

@@ -1,16 +1,20 @@
-//! Scaled dot-product attention of float32: `softmax(scale * Q K^T) V`, with optional cap, bias and mask.
+//! Scaled dot-product attention of float32: `softmax(scale * Q K^T) V`, with optional cap, bias and
+//! mask.
 //!
-//! Recipe: a work item is one key head of one batch element. Its rows are the queries of all query heads that share the
-//! key head. Keys are packed into panels once per item, by transposing blocks in registers. Queries are read in place.
-//! For a block of rows, the product kernel computes all scores into scratch memory, softmax runs in place, and the
-//! product kernel computes the results. Values are read in place, or packed if there are many with a large stride. The
-//! results are divided by the sums at the end. If the scores of a block exceed the second-level cache ([`full_keys`]),
-//! the block iterates over blocks of keys with a running maximum and sum, so that scratch memory does not grow with the
-//! keys. A few rows, as in decoding, use dot products with the keys in place. Keys that no row of a block sees are not
-//! read.
+//! Recipe: a work item is one key head of one batch element. Its rows are the queries of all query
+//! heads that share the key head. Keys are packed into panels once per item, by transposing blocks
+//! in registers. Queries are read in place. For a block of rows, the matmul kernel computes all
+//! scores into scratch memory, softmax runs in place, and the matmul kernel multiplies the weights
+//! by the values. Values are read in place, or packed if there are many with a large stride. The
+//! results are divided by the sums of the exponentials at the end. If the scores of a block exceed
+//! the second-level cache ([`full_keys`]), the block iterates over blocks of keys with a running
+//! maximum and sum, so that scratch memory does not grow with the keys. A few rows, as in decoding,
+//! use dot products with the keys in place. Keys that the masks hide from all rows of a block are
+//! not read.
 //!
-//! [`crate::algorithm_selection::attention`] decides which of these runs. Measured: "Attention" in `docs/internals/measurements/attention.md`, with the
-//! gains of packing values and of skipping weights of 0.
+//! [`crate::algorithm_selection::attention`] decides which of these runs. Measured: "Attention" in
+//! `docs/internals/measurements/attention.md`, with the gains of packing values and of skipping
+//! weights of 0.
 //!
 //! | module | owns |
 //! |---|---|

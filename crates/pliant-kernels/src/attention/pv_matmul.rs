@@ -26,16 +26,17 @@ use crate::simd::horizontal_reduce::Reduce;
 pub struct Block<'a> {
     /// The visible keys of each row.
     pub rows: &'a [Row],
-    /// The address of the first weight, and the distance between rows. The weights of masked keys
-    /// are 0.
+    /// The address of the first weight. `stride` is the distance between rows. The weights of
+    /// masked keys are 0.
     pub weights: *const f32,
     pub stride: isize,
-    /// The address of the first value, and the distance between the values of adjacent keys.
+    /// The address of the first value vector. `v_row` is the distance between the vectors of
+    /// adjacent keys.
     pub values: *const f32,
     pub v_row: isize,
-    /// The number of elements of a value.
+    /// The number of elements of a value vector.
     pub size: usize,
-    /// The address of the first result, and the distance between rows.
+    /// The address of the first result. `out_row` is the distance between rows.
     pub out: *mut f32,
     pub out_row: isize,
     /// Whether the products are added to the contents of the results.
@@ -80,11 +81,9 @@ impl Block<'_> {
         }
     }
 
-    /// Computes the product of weights and values for a sliver of rows and a range of keys, or adds
-    /// it to the results. For an empty range of keys, the product is 0.
-    ///
-    /// # Safety
-    /// As for [`Block::run`].
+    /// Computes the product of weights and values for a sliver of rows and a range of keys, and
+    /// stores it in the results, or adds it to them if `accumulate` is set. For an empty range of
+    /// keys, the product is 0.
     unsafe fn sum(
         &self,
         ops: &Ops,
@@ -113,8 +112,8 @@ impl Block<'_> {
     }
 }
 
-/// The keys of a block that the rows of a sliver attend to: the range for at least one row, and the
-/// range for all rows.
+/// The keys of a block that the rows of a sliver attend to: the range of keys visible to at least
+/// one row, and the range visible to all rows.
 struct VisibleKeys {
     any: Range<usize>,
     all: Range<usize>,

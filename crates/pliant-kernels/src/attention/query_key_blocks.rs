@@ -113,8 +113,9 @@ impl Piece<'_> {
         o.data.wrapping_offset(offset as isize)
     }
 
-    /// Returns the stride between the rows of a block: `row`, or `head` if each head has only one
-    /// query.
+    /// Returns the stride between the rows of a block. If each head has only one query, adjacent
+    /// rows belong to adjacent heads, and the result is the head stride `head`. Otherwise, the
+    /// result is `row`.
     fn row_stride(&self, head: i64, row: i64) -> isize {
         (if self.s.queries == 1 { head } else { row }) as isize
     }
@@ -202,8 +203,8 @@ impl Piece<'_> {
         }
     }
 
-    /// Sets the range of visible keys, the bias and the mask of each row for the block `keys` of
-    /// keys.
+    /// Sets the range of visible keys, the bias and the mask of each row for a block of keys,
+    /// `keys`.
     fn set_visible(&self, rows: Range<usize>, keys: &Range<usize>, block: &mut ScoreBlock<'_>) {
         block.width = keys.len().next_multiple_of(self.ops.kernels.lanes);
         for (row, to) in rows.zip(block.rows.iter_mut()) {

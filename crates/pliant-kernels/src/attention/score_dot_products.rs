@@ -9,8 +9,8 @@ use std::mem::MaybeUninit;
 use crate::simd::Lanes;
 use crate::simd::register_transpose::Transpose;
 
-/// Maximum number of elements of a square block on any machine: as many vectors as a vector has
-/// lanes.
+/// Maximum number of elements of a square block on any machine. A square block has as many vectors
+/// as a vector has lanes.
 const BLOCK: usize = 256;
 
 /// The arguments of [`dots`], which computes the scores of `rows` queries with `keys` keys. Strides count elements.
@@ -23,7 +23,7 @@ pub struct Dots {
     pub keys: usize,
     /// The number of elements of a query vector and of a key vector.
     pub size: usize,
-    /// The destination of the scores. Its rows have room for whole vectors.
+    /// The address to which the scores are written. Each row has space for whole vectors.
     pub scores: *mut f32,
     pub stride: usize,
 }

@@ -54,7 +54,7 @@ impl Row {
 
 /// A block of scores, and the parameters of softmax.
 pub struct ScoreBlock<'a> {
-    /// The address of the first score. Rows have room for whole vectors up to `width`.
+    /// The address of the first score. Each row has space for `width` elements.
     pub scores: *mut f32,
     /// The distance between rows of scores, in elements.
     pub stride: usize,

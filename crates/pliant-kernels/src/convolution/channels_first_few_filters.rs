@@ -24,7 +24,8 @@ use crate::simd::{Lanes, for_isa};
 /// of copying single elements.
 const MIN_TRANSPOSED: usize = 8;
 
-/// Maximum number of results that a tile computes, including those past the end of a line.
+/// Maximum number of results that a tile computes, including results past the end of a line, which
+/// are discarded.
 const MAX_TILE: usize = 8 * 16;
 
 /// Whether this implementation supports the convolution and is faster than the others.
@@ -42,8 +43,8 @@ struct Planes {
     /// Number of elements of a phase: the pixels of a padded line with the same position modulo the
     /// stride.
     phase: usize,
-    /// Numbers of elements of a padded line, of an image plane `[y, x]`, of a channel, and of all
-    /// channels.
+    /// Number of elements of a padded line. The following fields are the numbers of elements of an
+    /// image plane `[y, x]`, of a channel, and of all channels.
     line: usize,
     plane: usize,
     channel: usize,
@@ -112,10 +113,8 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
     status
 }
 
-/// Copies the weights of the used taps from the packed panel to `to`.
-///
-/// # Safety
-/// The panel is readable, and `to` has room for the weights.
+/// Copies the weights from the packed panel to `to`, without the filter positions that read only
+/// padding.
 unsafe fn unpack(c: &Convolution, s: &Sizes, to: *mut f32) {
     let [depth, height, width] = s.kernel;
     let mut at = 0;

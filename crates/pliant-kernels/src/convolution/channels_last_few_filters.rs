@@ -82,10 +82,8 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
     status
 }
 
-/// Copies the weights from a panel to `to`, filter by filter, without unused taps.
-///
-/// # Safety
-/// The panel is readable, and `to` has room for the weights.
+/// Copies the weights from a packed panel to `to`, filter by filter, without the filter positions
+/// that read only padding.
 unsafe fn unpack(c: &Convolution, s: &Sizes, to: *mut f32) {
     let (width, [depth, height, row]) = (c.width as usize, s.kernel);
     let filter_size = depth * height * row * s.channels;

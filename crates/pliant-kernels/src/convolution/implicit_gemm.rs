@@ -1,15 +1,15 @@
 //! Convolution as an implicit GEMM. The matmul micro-kernel reads the runs of adjacent inputs under
 //! the filter in place.
 //!
-//! Blocks of up to [`block_pixels`] results are computed slice by slice of the weights. A slice
-//! consists of parts of one or several runs. A slice stays in the first-level cache while the next
-//! slice is prefetched. Slices are 1.2 times as fast at 7 x 7 x 512 as whole filters, whose weights
-//! come from the second-level cache for each sliver. The sums of a tile stay in registers over all
-//! runs of a slice, because runs of few channels are too short to load and store the sums for each
-//! run. On Zen 5 with AVX-512 and one thread, keeping the sums is 1.1 to 1.4 times as fast at 16
-//! channels as one pass per run. If the results have channels first, they are computed in scratch
-//! memory and transposed. Taps outside of the input are skipped, so padding is neither written nor
-//! multiplied.
+//! For each block of up to [`block_pixels`] results, the kernel multiplies one slice of the weights
+//! after the other. A slice consists of the weights for parts of one or several runs. A slice stays
+//! in the first-level cache while the next slice is prefetched. Slices are 1.2 times as fast at 7 x
+//! 7 x 512 as whole filters, whose weights come from the second-level cache for each sliver. The
+//! sums of a tile stay in registers over all runs of a slice, because runs of few channels are too
+//! short to load and store the sums for each run. On Zen 5 with AVX-512 and one thread, keeping the
+//! sums is 1.1 to 1.4 times as fast at 16 channels as one pass per run. If the results have
+//! channels first, they are computed in scratch memory and transposed. Taps outside of the input
+//! are skipped, so padding is neither written nor multiplied.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -108,7 +108,7 @@ struct RunPart {
     end: usize,
 }
 
-/// A slice of the weights: the rows for parts of consecutive runs.
+/// A slice of the weights: the weight rows by which parts of consecutive runs are multiplied.
 #[derive(Default)]
 struct Slice {
     parts: [RunPart; MAX_SLICE_RUNS],

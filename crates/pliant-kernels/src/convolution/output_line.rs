@@ -91,7 +91,8 @@ impl<'a> Line<'a> {
         clip.map(|clip| clip.at(self.position()))
     }
 
-    /// Returns the position of the line's first result, in the row and column numbers of epilogues.
+    /// Returns the position of the line's first result for the epilogue, which numbers the pixels
+    /// of an image as rows and the filters as columns.
     fn position(&self) -> Position {
         let s = self.s;
         let row = (self.z * s.output[1] + self.y) * s.output[2] + self.xs.start;

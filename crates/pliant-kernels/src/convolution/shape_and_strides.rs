@@ -76,8 +76,8 @@ impl Counts {
         }
     }
 
-    /// Checks the sizes, for groups that share no panels. Returns `None` if a size is negative or
-    /// too large, or if sizes are inconsistent.
+    /// Checks and converts the sizes of a convolution whose groups do not share weight panels.
+    /// Returns `None` if a size is negative or too large, or if sizes are inconsistent.
     pub(crate) fn sizes(&self) -> Option<Sizes> {
         let size = |d: i64| usize::try_from(d).ok();
         let sizes =
@@ -133,9 +133,9 @@ impl Sizes {
         (has_valid_panels || s.shared || s.is_depthwise()).then_some(s)
     }
 
-    /// Removes the taps at the borders of the filter that read only padding, for every result.
-    /// Large dilations on small images have many such taps. Returns the sizes with the remaining
-    /// taps, and the first pixel of the input for these taps.
+    /// Removes the taps at the borders of the filter that read only padding for every result. Large
+    /// dilations on small images have many such taps. Returns the reduced sizes, and the index of
+    /// the first input pixel in each dim that the remaining taps may read.
     pub(super) fn without_padding_taps(mut self) -> (Sizes, [usize; 3]) {
         let mut first_pixel = [0; 3];
         if self.input.contains(&0) {

@@ -25,8 +25,8 @@ pub struct ClipEpilogue {
 }
 
 impl ClipEpilogue {
-    /// Converts a general epilogue to this form; `None` if the epilogue has operations other than
-    /// bias, residual and clip.
+    /// Converts a general epilogue to a [`ClipEpilogue`]; `None` if the epilogue has operations
+    /// other than bias, residual and clip.
     #[inline(always)]
     pub fn of(e: &Epilogue) -> Option<ClipEpilogue> {
         let bounds = match e.activation {
@@ -108,10 +108,8 @@ impl TileEpilogue {
         }
     }
 
-    /// Applies the epilogue as [`TileEpilogue::apply`] does, compiled for each combination of bias and residual.
-    ///
-    /// # Safety
-    /// As for [`TileEpilogue::apply`].
+    /// Applies the epilogue as [`TileEpilogue::apply`] does. The parameters `BIAS` and `RESIDUAL`
+    /// state at compile time which operands are present.
     #[inline(always)]
     unsafe fn value<
         L: MathLanes<Elem = f32>,
@@ -183,7 +181,8 @@ unsafe fn finish_tile<L: MathLanes<Elem = f32>>(epilogue: &Epilogue, tile: &Epil
     }
 }
 
-/// Applies the epilogue to the rows of a tile in memory, compiled for each combination of bias and residual.
+/// Applies the epilogue to the rows of a tile in memory. The parameters `BIAS` and `RESIDUAL` state
+/// at compile time which operands are present.
 ///
 /// # Safety
 /// As for [`finish_tile`].

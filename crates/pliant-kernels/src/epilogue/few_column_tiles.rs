@@ -1,5 +1,5 @@
 //! Epilogues of tiles with few columns. Several rows are processed as one long row, with repeated
-//! column factors and biases. Row by row, most lanes of each vector would be padding.
+//! column factors and biases. A loop over single rows would leave most lanes of each vector unused.
 //!
 //! The operations and their order are the same as for a row-by-row loop, so the results are bitwise
 //! equal.

@@ -4,7 +4,7 @@
 //! A kernel calls its epilogue as soon as the sums of a tile of results are complete, on the thread
 //! that computed the tile. The epilogue changes the tile in place.
 //!
-//! Tiles of plain convolutions and of 8-bit integers have at most [`MAX_TILE_ROWS`] rows of
+//! Tiles of plain convolutions and of 8-bit matmuls have at most [`MAX_TILE_ROWS`] rows of
 //! [`MAX_TILE_COLUMNS`] columns. Other tiles are larger: a line of results of all channels in
 //! depthwise convolutions, part of a line of some filters in grouped convolutions with small
 //! groups, or adjacent tiles of the Winograd algorithm. Tiles cover each result exactly once, in
@@ -165,7 +165,7 @@ impl Activation {
     }
 }
 
-/// A tensor that an epilogue adds to the results, whose columns are contiguous. Strides count
+/// A tensor that an epilogue adds to the results. Its columns are contiguous. Strides count
 /// elements; a stride of 0 broadcasts.
 #[derive(Clone, Copy, Debug)]
 pub struct Residual {

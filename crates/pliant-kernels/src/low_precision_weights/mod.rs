@@ -246,8 +246,8 @@ impl CheckedGemm<'_> {
 }
 
 /// Changes a partition so that only panels are divided, if there are enough panels for every
-/// thread. Each piece of rows would convert the same panels again. The resulting pieces differ by
-/// at most one panel.
+/// thread. In a division by rows, each piece would convert the same panels again. The resulting
+/// pieces differ by at most one panel.
 fn partition_by_panels(partition: Partition, panels: usize) -> Partition {
     let wanted = partition.pieces();
     let Some(count) = panel_pieces(partition.row_blocks, wanted, panels) else { return partition };

@@ -96,11 +96,9 @@ unsafe fn tile<L: Widen, S: StorageFormat, const ZEROS: bool, const R: usize, co
     }
 }
 
-/// Multiplies two adjacent rows of B (or one at the end), along `k`, and adds the products to the
-/// sums of a tile. Subtracts zero points if `ZEROS` is true.
-///
-/// # Safety
-/// As for [`tile`].
+/// Multiplies two adjacent rows of B, or only the last row if `both` is false, by the corresponding
+/// columns of A, and adds the products to the sums of a tile. Subtracts zero points if `ZEROS` is
+/// true.
 #[inline(always)]
 unsafe fn pair<L: Widen, S: StorageFormat, const ZEROS: bool, const R: usize, const V: usize>(
     p: &Panel,

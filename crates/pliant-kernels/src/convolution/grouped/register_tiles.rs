@@ -18,11 +18,11 @@ pub(super) struct Line<'a> {
     pub inputs: *const f32,
     /// The index of the line buffer row for the first filter row.
     pub first_row: usize,
-    /// For each of the two outer dims, the range of filter taps that are inside the input.
+    /// For depth and height, the range of filter taps that are inside the input.
     pub taps: [Range<usize>; 2],
     /// The sizes of the filter in depth, height and width.
     pub kernel: [usize; 3],
-    /// The dilations in the two inner dims.
+    /// The dilations in height and width.
     pub dilation: [usize; 2],
     /// The stride of the convolution along the line, in pixels of the input.
     pub stride: usize,
