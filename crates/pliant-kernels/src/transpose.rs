@@ -54,7 +54,7 @@ const UNIT_DIM: Dim = Dim { size: 1, from: 0, to: 0 };
 /// The loop nest of a copy: outer loops around tiles of two dims.
 #[derive(Debug)]
 struct Plan {
-    /// The dims of the outer loops, outermost first, and the number of these dims.
+    /// The dims of the outer loops, outermost first. The field `count` is the number of these dims.
     outer: [Dim; MAX_RANK],
     count: usize,
     /// The dim with the smallest stride in the source.

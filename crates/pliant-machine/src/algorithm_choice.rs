@@ -21,15 +21,17 @@ const RECURRENT_STEPS: i64 = 3;
 const PACKED_COLUMNS: i64 = 8;
 
 impl Machine {
-    /// Whether Winograd's algorithm is faster than direct convolution for 3 x 3 filters with this number of channels and filters,
-    /// for most image sizes. The transformed weights are read for every image, so they must fit in a cache.
+    /// Whether Winograd's algorithm is faster than direct convolution for 3 x 3 filters with this number of channels
+    /// and filters, for most image sizes. The transformed weights are read for every image, so they must fit in a
+    /// cache.
     ///
-    /// Speedups on one thread of Emerald Rapids and Zen 5 (`cargo bench -p pliant-kernels --bench convolution`):
+    /// Speedups on one thread of Emerald Rapids and Zen 5, for channels by filters and an image size
+    /// (`cargo bench -p pliant-kernels --bench convolution`):
     /// - 64 by 64: 1.5x and 1.6x at 56 x 56.
     /// - 256 by 256: 2.0x and 2.2x at 14 x 14, 1.6x at 7 x 7, and none at 5 x 5.
     /// - 32 by 32: 1.3x at 56 x 56. The algorithm is not used, because direct convolution halves the errors.
-    /// - 512 by 512: 1.6x and 1.8x at 7 x 7 if the weights are in the third-level cache. But the weights take 16 MB (16 elements
-    ///   instead of 9), and for images of a few pixels reading them takes longer than multiplying.
+    /// - 512 by 512: 1.6x and 1.8x at 7 x 7 if the weights are in the third-level cache. But the weights take 16 MB (16
+    ///   elements instead of 9), and for images of a few pixels reading them takes longer than multiplying.
     pub fn winograd_is_faster(&self, channels: i64, filters: i64) -> bool {
         let bytes = (channels.unsigned_abs())
             .saturating_mul(filters.unsigned_abs())

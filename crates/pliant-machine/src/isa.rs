@@ -47,8 +47,8 @@ impl Isa {
         }
     }
 
-    /// Number of float32 lanes of a vector of this instruction set. For portable code, returns 2,
-    /// because it has no fused multiply-add.
+    /// Number of float32 lanes of a vector of this instruction set, for estimates of compute rates. For portable code,
+    /// returns 2 instead of 4, because it has no fused multiply-add.
     pub fn float_lanes(self) -> usize {
         match self.vectors() {
             Vectors::Avx512 => 16,

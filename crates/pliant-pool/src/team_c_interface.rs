@@ -12,13 +12,12 @@ pub type ParallelBody = unsafe extern "C" fn(context: *mut c_void, begin: i64, e
 
 /// Runs `body` over `0..extent` on a team. Returns 0 or the first nonzero status of a chunk.
 ///
-/// A grain is a unit of work that is worth distributing, about a microsecond. A positive `grain` is
-/// the number of iterations per grain. A negative `grain` is minus the number of grains per
-/// iteration.
+/// A grain is a unit of work that is worth distributing, about a microsecond. A positive `grain` is the number of
+/// iterations per grain. A negative `grain` is minus the number of grains per iteration.
 ///
 /// # Safety
-/// `team` is null (run serially) or points to a live [`Team`]; Until the function returns, `body`
-/// may be called with `context` on several threads at once.
+/// `team` is null (run serially) or points to a live [`Team`]. Until the function returns, `body` may be called with
+/// `context` on several threads at once.
 pub unsafe extern "C" fn parallel_launch(
     team: *const c_void,
     body: ParallelBody,

@@ -156,8 +156,8 @@ impl DType {
         }
     }
 
-    /// Whether an integer or bool type can represent this value; false for floats. For `uint64` every `i64` is accepted: negative
-    /// numbers stand for values above `i64::MAX`.
+    /// Whether an integer or bool type can represent this value; false for floats. For `uint64` every `i64` is
+    /// accepted: a negative number represents the uint64 with the same bits.
     pub const fn has_int(self, value: i64) -> bool {
         let bits = self.bits() as u32;
         match self.kind() {

@@ -1,12 +1,14 @@
-//! The memory limit: a run that needs too much memory fails with an error before the operating system kills the process.
+//! The memory limit: a run that needs too much memory fails with an error before the operating system kills the
+//! process.
 //!
-//! Every [`AlignedBuf`](crate::AlignedBuf) counts, including the overhead of the allocator and of its handles. Other allocations
-//! that grow with a run count too: they reserve their size ([`Reserved`]).
+//! The size of every [`AlignedBuf`](crate::AlignedBuf) counts towards the limit, including the overhead of the
+//! allocator and of the buffer's handles. Other allocations whose size depends on the run reserve their size
+//! ([`Reserved`]), so that they count, too.
 //!
-//! [`set_memory_limit`] or the environment variable `PLIANT_MEMORY_LIMIT` sets the limit (a number of bytes, or with a binary unit:
-//! `512M`, `4G`). The default is nine tenths of the sum of held and available memory. Available memory is the least of what the
-//! host, the control groups and the resource limits of the process allow. It is determined again only when the held memory has
-//! grown, so most allocations cost one addition.
+//! [`set_memory_limit`] or the environment variable `PLIANT_MEMORY_LIMIT` sets the limit (a number of bytes, or with a
+//! binary unit: `512M`, `4G`). The default is nine tenths of the sum of held and available memory. Available memory is
+//! the least of what the host, the control groups and the resource limits of the process allow. It is determined again
+//! only when the held memory has grown, so most allocations cost one addition.
 //!
 //! Before an allocation fails, cached memory is released ([`on_low_memory`]).
 

@@ -1,6 +1,6 @@
-//! Detection of reads of uninitialised memory. Builds with debug assertions fill memory that must be written before it is read with
-//! a pattern (poison) that is NaN in every float type and an unusual value in every integer type. They check that no result
-//! contains it.
+//! Detection of reads of uninitialised memory. Builds with debug assertions fill memory that must be written before it
+//! is read with a pattern (poison) that is NaN in every float type and an unusual value in every integer type. These
+//! builds also check that no result contains the pattern.
 
 use crate::Tensor;
 

@@ -14,7 +14,7 @@ use crate::TensorError;
 /// Size of the reserve in bytes. The C allocator maps a block of this size separately, so freeing it returns its address space. Its
 /// pages are never touched.
 const RESERVE_SIZE: usize = 40 << 20;
-/// Maximum size in bytes of a failed allocation that is retried. Callers handle failures of larger ones.
+/// Maximum size in bytes of a failed allocation that is retried. Callers handle failures of larger allocations.
 const MAX_RETRIED: usize = 4 << 20;
 
 static RESERVE_BLOCK: AtomicPtr<u8> = AtomicPtr::new(null_mut());

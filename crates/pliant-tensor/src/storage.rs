@@ -162,7 +162,7 @@ enum Memory {
     Foreign(#[expect(dead_code, reason = "calls the owner on drop")] Release),
 }
 
-/// Calls a function when it is dropped: the one that releases foreign memory.
+/// The function that releases foreign memory. It is called when this value is dropped.
 struct Release(Option<Box<dyn FnOnce() + Send + Sync>>);
 
 impl Drop for Release {

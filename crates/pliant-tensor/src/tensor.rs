@@ -1,4 +1,5 @@
-//! [`Tensor`]: a shared, typed, strided view of a storage that contains a DLPack view of itself.
+//! [`Tensor`]: a shared, typed, strided view of a storage. The tensor object also contains its description as a
+//! [`DLTensor`].
 
 use std::ffi::c_void;
 use std::fmt;

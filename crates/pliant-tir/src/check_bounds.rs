@@ -1,10 +1,11 @@
-//! CheckBounds: inserts a run-time check of each index that is not provably in bounds, so that no function reads or writes outside
-//! its buffers. If a side of a `T.Select` is in bounds only if it is chosen, the `T.Select` becomes `T.if_then_else`. A conjunction
-//! whose first operand keeps an access in its second operand in bounds becomes `T.if_then_else` too.
+//! CheckBounds: inserts a run-time check of each index that is not provably in bounds, so that no function reads or
+//! writes outside its buffers. If the accesses of one side of a `T.Select` are in bounds only when that side is chosen,
+//! the `T.Select` becomes `T.if_then_else`. A conjunction becomes `T.if_then_else`, too, if an access in its second
+//! operand is in bounds only when the first operand is true.
 //!
-//! Checked values that are read from memory are loaded once: a `T.let` in front of the check binds the value to a variable, and
-//! the access uses this variable ([`crate::access_guards`]). Loop extents and kernel arguments that are read from memory are
-//! bound to variables, too. [`crate::index_range_analysis`] proves that accesses are in bounds.
+//! Checked values that are read from memory are loaded once: a `T.let` in front of the check binds the value to a
+//! variable, and the access uses this variable ([`crate::access_guards`]). Loop extents and kernel arguments that are
+//! read from memory are bound to variables, too. [`crate::index_range_analysis`] proves that accesses are in bounds.
 
 mod expression_guards;
 mod in_bounds_proofs;
@@ -120,8 +121,8 @@ struct Loop {
 }
 
 impl Checker {
-    /// Assumes facts about an allocated buffer: its dims are computed with overflow checks. Rejects strides, offsets, and sizes
-    /// that are read from memory.
+    /// Rejects strides, an offset, and sizes that are read from memory, for an allocated buffer. Adds the fact that the
+    /// computation of the buffer's dims did not overflow, because the allocation checks this.
     fn check_allocation(&mut self, f: &PrimFunc, b: Buffer) {
         let data = f.buffer(b);
         if !data.strides.is_empty() || data.elem_offset.is_some() {

@@ -2,7 +2,8 @@
 
 use super::{MathOps, Real, abs, horner, negated, odd_polynomial, with_sign};
 
-/// The value `e^r - 1` for a small `r`, stored as the three numbers of the sum `r + p * square`.
+/// The value `e^r - 1` for a small `r`, stored as the numbers `r`, `p` and `square` of the sum
+/// `r + p * square`.
 pub(super) struct ExpM1<V> {
     r: V,
     p: V,
@@ -16,7 +17,8 @@ impl<V> ExpM1<V> {
         b.fma(&self.p, &self.square, &self.r)
     }
 
-    /// Returns `e^r`, rounded once: the rounding error of `1 + r` is added to the low part.
+    /// Returns `e^r`, rounded once. The rounding error of `1 + r` is added to `p * square` before
+    /// the last addition.
     #[inline(always)]
     fn plus_one<B: MathOps<V = V>>(&self, b: &mut B) -> V {
         let one = b.f(1.0);
@@ -97,8 +99,8 @@ pub fn exp<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     times_exp(b, x, &Exp)
 }
 
-/// Returns `m * e^x` for a factor `m` near 1, with fewer roundings than a product of `m` and `exp(x)`: `result`
-/// computes `m * e^r` for the reduced argument `r`.
+/// Returns `m * e^x` for a factor `m` near 1. `result` computes `m * e^r` for the reduced argument
+/// `r`, which takes fewer roundings than a product of `m` and `exp(x)`.
 #[inline(always)]
 pub(super) fn times_exp<B: MathOps>(b: &mut B, x: &B::V, result: &impl FromExpM1<B>) -> B::V {
     let (lo, hi) = B::Real::EXP_RANGE;

@@ -99,8 +99,8 @@ pub fn log1p<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     b.keep_nan(x, &y)
 }
 
-/// The argument from which 1 is negligible compared with the square of the argument. Larger squares
-/// may overflow.
+/// The limit up to which the inverse hyperbolic functions compute the square of the argument. For
+/// larger arguments, the square may overflow, and 1 is negligible compared with it.
 const HUGE: f64 = 1e9;
 
 /// Inverse hyperbolic sine of `x`.

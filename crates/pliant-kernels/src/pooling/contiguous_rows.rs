@@ -34,8 +34,8 @@ struct Strips {
     stride: usize,
     /// The number of columns of a strip in each phase.
     phase_columns: usize,
-    /// For each column of a window, the index of the element for the first result, in the strip
-    /// after its columns are reordered into phases.
+    /// For each column of a window, the index of its input for the first result. The index refers
+    /// to the strip after its columns are reordered into phases.
     taps: [u16; MAX_WINDOW_COLUMNS as usize],
 }
 

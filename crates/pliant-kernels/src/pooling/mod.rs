@@ -119,9 +119,9 @@ impl<'a> Windows<'a> {
         }
     }
 
-    /// Treats each pair of a column and a channel as one column, so that images have a single
-    /// channel. Returns `None` if the direct computation reads fewer elements, or if columns are
-    /// strided.
+    /// Converts the call to images with one channel, by treating each pair of a column and a
+    /// channel as one column. Returns `None` if columns are strided, or if a direct computation
+    /// would read fewer elements.
     fn with_channels_as_columns(&self) -> Option<Windows<'a>> {
         let columns = |size: usize| size.saturating_mul(self.channels);
         let is_contiguous =
@@ -146,8 +146,8 @@ impl<'a> Windows<'a> {
         })
     }
 
-    /// Returns the position of the first element of a window along dim `d` that is inside of the
-    /// image, and the number of these elements.
+    /// Returns which elements of a window are inside of the image along dim `d`: the position of
+    /// the first one in the image, and their number.
     #[inline(always)]
     fn elements(&self, d: usize, at: usize) -> (usize, usize) {
         let (step, first) = (self.dilation[d], at.saturating_mul(self.stride[d]));

@@ -22,14 +22,15 @@ use crate::matmul::row_tiling::{TILE_ROWS, slivers, split_evenly};
 use crate::matmul::work_partition::even_part;
 use crate::scratch_memory::Scratch;
 
-/// Number of quads (four adjacent values of k) of each column of B in a step.
+/// Number of quads (four adjacent values of k) of each column of B that are multiplied in a step. A
+/// step covers 64 values of k, one row of a tile register.
 const STEP_QUADS: usize = LINE / 4;
 
 thread_local! {
     static ROWS: Scratch = const { Scratch::new() };
 }
 
-/// A strip of columns of a panel of B, multiplied with the same tile registers.
+/// A strip of columns of a panel of B, which one configuration of tile registers multiplies.
 struct Strip {
     /// The address of the strip's first byte.
     b: *const u8,

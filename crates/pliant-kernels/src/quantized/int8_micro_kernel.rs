@@ -6,8 +6,8 @@
 //! since the instruction for bytes saturates. Other machines use scalar code.
 //!
 //! Recipe: as for float32 ([`crate::matmul::micro_kernel`]), with four adjacent values of k per
-//! lane. Measured: the rates without tile registers, and of few rows, under "8-bit integers" in
-//! `docs/internals/measurements/quantized.md`.
+//! lane. Measured: the rates for few rows, and without tile registers for any number of rows, under
+//! "8-bit integers" in `docs/internals/measurements/quantized.md`.
 
 use crate::matmul::micro_kernel::ROWS;
 use pliant_machine::isa::{Isa, Vectors};

@@ -245,8 +245,9 @@ impl<'a> CheckedGemm<'a> {
         }
     }
 
-    /// Returns the offset of the bytes of A: 128 if the highest bit of int8 is flipped to make
-    /// bytes unsigned, 0 otherwise, and 0 for tile registers, which support signed bytes.
+    /// Returns the number that is added to each byte of A: 128 if the highest bit of int8 is
+    /// flipped to make the bytes unsigned; 0 for uint8, and for tile registers, which support
+    /// signed bytes.
     fn a_offset(&self) -> i32 {
         if self.g.a_signed && !self.uses_tile_registers { 128 } else { 0 }
     }

@@ -8,8 +8,8 @@ use crate::simd::Lanes;
 
 /// A tile of int32 sums before the subtraction of zero points.
 pub(super) struct RawTile {
-    /// The sum of each row of A, without the offset by flipped bits. Not read if the columns of B
-    /// have no zero points.
+    /// The sum of each row of A, before the highest bits of its bytes are flipped. Not read if the
+    /// columns of B have no zero points.
     pub row_sums: *const i32,
     /// The index of the tile's first row.
     pub row: usize,
@@ -49,11 +49,8 @@ pub(super) unsafe fn sum_rows<L: Lanes<Elem = f32>>(
     }
 }
 
-/// Subtracts the contribution of zero points, and of the offset by flipped bits, from the sums of a
-/// tile.
-///
-/// # Safety
-/// The machine has the instructions of `L`, and the caller has enabled them; as for [`super::run`].
+/// Subtracts the contribution of zero points from the sums of a tile. Also subtracts the
+/// contribution of the 128 that is added to each byte of a signed A.
 #[expect(
     clippy::extra_unused_type_parameters,
     reason = "the type parameter selects the instruction set for which the function is compiled"

@@ -74,16 +74,16 @@ pub struct Layer {
 /// The sizes of the parts of scratch memory, in elements.
 #[derive(Clone, Copy)]
 struct Sizes {
-    /// The stride between the rows of a state, and the size of a state. Each direction has four
-    /// states: the previous output state, the next output state, the cell state or update gate, and
-    /// the reset state.
+    /// The stride between the rows of a state. The field `state` is the size of a state. Each
+    /// direction has four states: the previous output state, the next output state, the cell state
+    /// or update gate, and the reset state.
     row: usize,
     state: usize,
-    /// The number of columns of the input products (inputs times weights) of all gates, which is
-    /// also their row stride.
+    /// The number of columns of the input products (inputs times weights) of all gates. It is also
+    /// their row stride.
     columns: usize,
-    /// The number of steps for which one matrix product multiplies the inputs by the weights, and
-    /// the size of the results.
+    /// The number of time steps whose inputs one matrix product multiplies by the weights. The
+    /// field `gates` is the number of elements of its results.
     range_steps: usize,
     gates: usize,
 }

@@ -21,8 +21,8 @@ use pliant_machine::isa::Isa;
 pub struct Units {
     /// The kind of cell: LSTM, GRU or plain.
     pub cell: Cell,
-    /// The index, within the step, of the matrix product of state and weights that was computed. A
-    /// step of a GRU has two such products.
+    /// The index, within the step, of the matrix product whose sums are in `sums`: 0, or 1 for the
+    /// second matrix product of a GRU step.
     pub phase: usize,
     /// The number of sequences (rows of states).
     pub rows: usize,
@@ -75,12 +75,13 @@ impl Units {
 /// One vector of hidden units of one sequence.
 struct UnitVector<'a> {
     u: &'a Units,
-    /// The addresses of three operands for these hidden units, at their first gate: products of
-    /// state and weights, products of input and weights, and biases.
+    /// The address of the products of state and weights for these hidden units, at their first
+    /// gate. The fields `gates` and `bias` are the addresses of the products of input and weights
+    /// and of the biases.
     sums: *const f32,
     gates: *const f32,
     bias: *const f32,
-    /// The index of the first unit within a state, and the index of the first unit within the
+    /// The index of the first hidden unit within a state. The field `unit` is its index within the
     /// panel.
     state: usize,
     unit: usize,
@@ -91,7 +92,7 @@ impl UnitVector<'_> {
     /// plus the bias.
     ///
     /// # Safety
-    /// As for [`finish`]; likewise below.
+    /// As for [`finish`]. This also holds for the other methods.
     #[inline(always)]
     unsafe fn gate<L: MathLanes<Elem = f32>>(&self, gate: usize) -> L {
         // SAFETY: guaranteed by the caller.
@@ -194,7 +195,8 @@ unsafe fn gru<L: MathLanes<Elem = f32>>(v: &UnitVector<'_>) -> L {
     }
 }
 
-/// The computations that follow a matrix product of state and weights, as const generic parameters.
+/// Values of the const parameter `KIND`, which selects the computation after a matrix product of
+/// state and weights.
 const LSTM: u8 = 0;
 const GRU_GATES: u8 = 1;
 const GRU: u8 = 2;
@@ -219,8 +221,8 @@ unsafe fn finish<L: MathLanes<Elem = f32>>(u: &Units) {
     }
 }
 
-/// Returns the next output of one vector of units; `None` if the time
-/// step must first compute a second matrix product, as in a GRU that resets the state before the recurrence.
+/// Returns the next output of one vector of units. Returns `None` if the step needs a second matrix
+/// product first, as in a GRU whose reset gate applies to the state.
 #[inline(always)]
 unsafe fn next_output<L: MathLanes<Elem = f32>, const KIND: u8>(v: &UnitVector<'_>) -> Option<L> {
     // SAFETY: guaranteed by the caller.

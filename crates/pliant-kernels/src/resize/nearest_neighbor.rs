@@ -2,7 +2,7 @@
 //!
 //! Results are copied in blocks of 16 bytes. If all bytes of a block come from 16 adjacent bytes of
 //! the image, which is true unless the image becomes smaller, one byte shuffle selects them. The
-//! windows and selections are computed once for all rows.
+//! source positions and the shuffle indices of the blocks are computed once for all rows.
 
 use std::ops::Range;
 
@@ -37,10 +37,7 @@ struct Block {
     uses_selection: bool,
 }
 
-/// Copies the elements for all results.
-///
-/// # Safety
-/// The operands are valid, and have elements of type `T`. The results are not empty.
+/// Computes all results by copying elements of the images.
 pub unsafe fn run<T: Copy>(runtime: &KernelRuntime, images: &Images) -> i64 {
     let lanes = BYTES / size_of::<T>();
     let blocks = if images.channels == 1 { images.columns.to.div_ceil(lanes) } else { 0 };
@@ -78,10 +75,7 @@ pub unsafe fn run<T: Copy>(runtime: &KernelRuntime, images: &Images) -> i64 {
     })
 }
 
-/// Returns the copy description of the block of results that starts at column `first`.
-///
-/// # Safety
-/// As for [`run`].
+/// Returns the source positions for the block of results that starts at column `first`.
 unsafe fn block<T>(images: &Images, first: usize) -> Block {
     let size = size_of::<T>();
     // SAFETY: guaranteed by the caller.

@@ -1,9 +1,8 @@
-//! The implementation of the declared kernel `arg_reduce`.
+//! The implementation of the declared kernel `arg_reduce`: argmin and argmax of rows.
 //!
-//! argmin and argmax of rows.\n\nRecipe: a contiguous row is read once, in blocks. Only the block
-//! with the best element (largest or smallest) is searched again. Short rows and strided rows are
-//! computed side by side, one row per lane. If there are few long rows, they are divided into
-//! parts.
+//! Recipe: a contiguous row is read once, in blocks. Only the block with the best element (largest
+//! or smallest) is searched again. Short rows and strided rows are computed side by side, one row
+//! per lane. If there are few long rows, they are divided into parts.
 
 use half::{bf16, f16};
 use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};
@@ -42,7 +41,7 @@ trait Element: Copy {
 
 /// A number by which elements are compared.
 trait Key: Copy + PartialOrd {
-    /// Whether the key stands for a NaN element.
+    /// Whether the key belongs to a NaN element.
     #[inline(always)]
     fn is_nan(self) -> bool {
         false

@@ -279,7 +279,7 @@ impl<T: Component> Transform<T> {
 mod tests {
     use super::*;
 
-    /// Transforms a test row twice, and returns the second result.
+    /// Transforms two copies of a test row in one call, and returns the result of the second copy.
     fn transformed(row: &[f64], inverse: bool) -> Vec<f64> {
         let n = row.len() as i64 / 2;
         let (x, mut out) = ([row, row].concat(), vec![0.0; 2 * row.len()]);

@@ -11,7 +11,7 @@ pub trait Reduce: Lanes<Elem = f32> {
     /// Returns the sum of the lanes.
     ///
     /// # Safety
-    /// The machine has the instructions; likewise below.
+    /// The machine has the instructions.
     #[inline(always)]
     unsafe fn sum_lanes(self) -> f32 {
         let mut lanes = [0f32; WIDEST];

@@ -15,7 +15,7 @@ pub trait Permute: Lanes<Elem = f32> {
     /// `N`; the others are not read.
     ///
     /// # Safety
-    /// The machine has the instructions; likewise below.
+    /// The machine has the instructions.
     unsafe fn order(from: &[u32; MAX_LANES]) -> Self::Order;
 
     /// Returns the lanes of `self` in permuted order.

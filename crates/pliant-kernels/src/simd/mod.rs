@@ -9,6 +9,8 @@
 /// only be called if the machine has the instructions.
 macro_rules! for_isa {
     (@ $lanes:ty, [$($feature:literal)?], $generic:ident, ($($arg:ident: $ty:ty),*)) => {{
+        /// The generic function, compiled with the vectors of one instruction set.
+        ///
         /// # Safety
         /// The machine has the instructions.
         $(#[target_feature(enable = $feature)])?
@@ -57,7 +59,7 @@ pub trait Lanes: Copy {
     /// Returns a vector of zeros.
     ///
     /// # Safety
-    /// The machine has the instructions; likewise below.
+    /// The machine has the instructions. This also holds for the other methods.
     unsafe fn zero() -> Self;
 
     /// Returns a vector with the value `x` in every lane.

@@ -1,10 +1,11 @@
 //! Elementary functions (such as `exp`) over slices, for all instruction sets. Generated loops call
 //! these slice functions on tiles.
 //!
-//! The sequences are those of [`crate::math`], which code generators expand in place. Here they use the widest vectors
-//! of the machine. The functions are declared in [`pliant_kernel_api::slice_functions`]. Results may replace an
-//! operand. No memory outside of the slices is accessed. Measured relative to the operations of the sequences and the bytes: "Elementary
-//! functions" in `docs/internals/measurements/functions.md`.
+//! The functions execute the operation sequences of [`crate::math`] with the widest vectors of the
+//! machine. Code generators expand the same sequences inline. The functions are declared in
+//! [`pliant_kernel_api::slice_functions`]. Results may replace an operand. No memory outside of the
+//! slices is accessed. Measured relative to the minimum time for the operations and the memory
+//! accesses: "Elementary functions" in `docs/internals/measurements/functions.md`.
 //!
 //! | module | owns |
 //! |---|---|

@@ -249,8 +249,8 @@ fn threads_cover_all_results() {
     }
 }
 
-/// The epilogue adds integer terms and a bias, multiplies by factors, and applies an activation.
-/// The results are float32 or 8-bit integers.
+/// Tests the epilogue of int8 convolutions, which adds integer terms and a bias, multiplies by
+/// factors, and applies an activation. The results are float32 or 8-bit integers.
 #[test]
 fn epilogue_gives_float32_and_bytes() {
     for (case_index, case) in cases().into_iter().enumerate() {

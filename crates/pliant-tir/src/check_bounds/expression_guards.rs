@@ -328,8 +328,8 @@ pub(super) fn takes_addresses(f: &PrimFunc, args: &[Expr]) -> bool {
     slice_function_bounds::callee_kind(f, args).is_some() || args.iter().any(address)
 }
 
-/// Restricts a guard for one side of a conditional, so that it only has an effect if the condition `chosen` holds, which selects
-/// this side. Only this side uses the variable that the guard binds.
+/// Restricts a guard to one side of a conditional: the guard has an effect only if the condition `chosen`, which
+/// selects this side, holds. Only this side uses the variable that the guard binds.
 pub(super) fn guard_if(f: &mut PrimFunc, chosen: Expr, guard: Guard) -> Guard {
     match guard {
         Guard::Check(p, message) => Guard::Check(implies(f, chosen, p), message),

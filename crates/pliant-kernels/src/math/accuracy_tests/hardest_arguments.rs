@@ -1,7 +1,7 @@
-//! The float64 arguments with the largest errors among ten million arguments of each function over
-//! all exponents, measured against 80-bit arithmetic (for `erf` and `gelu`, among a hundred
-//! thousand, measured against 60 digits). The exact values were computed with 60 digits (mpmath)
-//! and are stored as sums of two float64 numbers.
+//! For each function, the float64 arguments with the largest errors among ten million arguments
+//! over all exponents, measured against 80-bit arithmetic. For `erf` and `gelu`, a hundred thousand
+//! arguments were measured against 60 digits. The exact function values were computed with 60
+//! digits (mpmath) and are stored as sums of two float64 numbers.
 
 /// An argument, the rounded function value, and the rounding error of this value.
 pub type Known = (f64, f64, f64);

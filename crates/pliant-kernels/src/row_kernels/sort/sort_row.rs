@@ -4,10 +4,11 @@ use super::sort_keys::{Key, Record, record};
 use super::sorting_networks::Network;
 use crate::algorithm_selection::sort::Algorithm;
 
-/// Number of elements that are compared at once with the last candidate in sorted order.
+/// Number of elements of a row that one comparison with the current limit can exclude from the
+/// candidates.
 const BLOCK: usize = 32;
-/// Number of leading elements of a row from which the initial limit for candidates is computed, at
-/// most.
+/// Maximum number of leading elements of a row from which the initial limit for candidates is
+/// computed.
 const SAMPLE: usize = 4096;
 /// Number of groups into which the first [`SAMPLE`] elements are divided to compute the initial
 /// limit for candidates.
