@@ -121,8 +121,8 @@ struct Loop {
 }
 
 impl Checker {
-    /// Rejects strides, an offset, and sizes that are read from memory, for an allocated buffer. Adds the fact that the
-    /// computation of the buffer's dims did not overflow, because the allocation checks this.
+    /// Rejects an allocated buffer with strides, an offset, or a size that is read from memory. Otherwise assumes that the
+    /// arithmetic in its dims does not overflow, because the allocation checks this.
     fn check_allocation(&mut self, f: &PrimFunc, b: Buffer) {
         let data = f.buffer(b);
         if !data.strides.is_empty() || data.elem_offset.is_some() {

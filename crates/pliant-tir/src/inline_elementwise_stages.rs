@@ -1,9 +1,10 @@
-//! InlineInjective: inlines elementwise stages that write temporaries into their readers, if recomputation is cheap.
+//! InlineInjective: inlines an elementwise stage that writes a temporary into the stages that read the temporary, if
+//! recomputation is cheap.
 //!
-//! A stage is inlined if it has one reader or only a few operations. It is not inlined into a reduction that reads its elements
-//! more than once, nor if a matrix product would no longer be recognized, or if expensive operations would no longer be
-//! vectorized. A stage that may leave elements of its buffer unwritten is not inlined either, because its readers must read zeros
-//! for these elements.
+//! A stage is inlined if it has one reader or only a few operations. It is not inlined into a reduction that reads its
+//! elements more than once, nor if a matrix product would no longer be recognized, or if expensive operations would no
+//! longer be vectorized. A stage that may leave elements of its buffer unwritten is not inlined either, because its
+//! readers must read zeros for these elements.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData};

@@ -1,10 +1,11 @@
 //! LowerInitBlock: lowers the init of each block, which initialises the result of a reduction, to separate statements.
 //!
-//! If only loops are between the outermost reduction loop and the block, and the init does not depend on the reduction loops, the
-//! init is hoisted in front of the outermost reduction loop, into its own loops over the spatial axes. Otherwise the init moves
-//! into the body of the block, under the condition that all reduction axes are at their first values. In the latter case, a copy
-//! of the init in front of the reduction loops runs if a reduction axis is empty, provided that this condition does not depend on
-//! the loops. In both cases the result of an empty reduction is the init value.
+//! If only loops are between the outermost reduction loop and the block, and the init does not depend on the reduction
+//! loops, the init is hoisted in front of the outermost reduction loop, into its own loops over the spatial axes.
+//! Otherwise the init moves into the body of the block, under the condition that all reduction axes are at their first
+//! values. In the latter case, a copy of the init is emitted in front of the reduction loops, which runs if a reduction
+//! axis is empty. This requires that the emptiness of the axes does not depend on the loops. In both cases the result
+//! of an empty reduction is the init value.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{

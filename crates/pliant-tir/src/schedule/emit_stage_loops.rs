@@ -274,12 +274,13 @@ fn without_unit_axes(f: &mut PrimFunc, s: &Stage) -> Stage {
     Stage { axes: rest, ..s.substituted(f, &map) }
 }
 
-/// Emits the loops of a stage that is not fused with other stages into a row group.
+/// Emits the loops of a stage that is not fused with other stages into a row group (one parallel loop over shared
+/// leading axes).
 pub fn emit_standalone(f: &mut PrimFunc, s: &Stage) -> Stmt {
     partial_reductions::emit_pieces_or_whole(f, s, |f| standalone_loops(f, s))
 }
 
-/// Emits the loops of a stage that is not fused into a row group and is not split into partial reductions.
+/// Emits the loops of a stage that is neither fused with other stages nor split into partial reductions.
 fn standalone_loops(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let rows = s.leading_spatial();
     if rows == 0 {

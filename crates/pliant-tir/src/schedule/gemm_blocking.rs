@@ -34,7 +34,7 @@ pub(super) const MAX_PANELS: i64 = 4;
 const TILE_ROWS: i64 = 6;
 /// Minimum duration in microseconds of blocks that are split to share work between threads.
 const MIN_BLOCK_MICROSECONDS: i64 = 4;
-/// Maximum duration of one matmul in microseconds that is reported to the worker team.
+/// Upper limit of the estimated duration of one matmul, in microseconds. The number of blocks depends on this estimate.
 const MAX_PRODUCT_MICROSECONDS: i64 = 1 << 16;
 
 /// The number of blocks into which a matmul is split if it is large enough.

@@ -95,7 +95,7 @@ fn rounded(f: &mut PrimFunc, wide: Expr, ty: Ty) -> Expr {
     f.add_expr(ExprData::Cast(ty, wide))
 }
 
-/// Whether a value is the cast of a float32 value.
+/// Whether a value is a cast whose operand is float32.
 fn is_cast(f: &PrimFunc, e: Expr) -> bool {
     matches!(f.expr(e), ExprData::Cast(_, a) if f.expr_ty(*a).dtype == DType::Float32)
 }

@@ -80,7 +80,8 @@ struct EpilogueStage {
 /// Collects the stages that become the epilogue of a matmul.
 struct EpilogueBuilder<'a> {
     product: &'a Stage,
-    /// Maps each buffer that has been written so far and that later stages may read to the axes of the matmul that index it.
+    /// For each buffer that has been written so far and that later stages may read: the axes of the matmul that index
+    /// the buffer.
     result_axes: FxHashMap<Buffer, Vec<Var>>,
     /// The buffers that the matmul and the fused stages read as operands. Later stages must not write to them.
     read: Vec<Buffer>,

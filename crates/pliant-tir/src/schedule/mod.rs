@@ -110,7 +110,8 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     Ok(())
 }
 
-/// Emits the row group that has been collected so far, if there is one. `end` is the position after its last stage.
+/// Emits the row group (stages that share one parallel loop over rows) that has been collected so far, if there is one.
+/// `end` is the position after its last stage.
 fn emit_group(
     f: &mut PrimFunc,
     group: &mut Option<Group>,

@@ -11,8 +11,8 @@ use super::loop_nest_stages::{Axis, Body, Init, Reduction, Stage};
 use super::reduction_loops::store_target;
 use super::row_group_fusion::{parallel_row_loop, product_of};
 
-/// Maximum number of results, exclusive, of reductions that are split. With more results, parallel loops over the results keep
-/// all threads busy.
+/// A reduction is split only if it has fewer results than this number. With more results, parallel loops over the
+/// results keep all threads busy.
 const MIN_PARALLEL_RESULTS: i64 = 1024;
 /// Minimum number of pieces into which a reduction is split. With fewer pieces, the second reduction is not worth its cost.
 const MIN_PIECES: i64 = 4;
@@ -55,8 +55,9 @@ impl SplitAxis {
     }
 }
 
-/// Emits a stage that reduces many values to few results as parallel pieces. If this depends on sizes that are known only at run
-/// time, emits both forms with a condition. Other stages are emitted by `whole`.
+/// Emits a stage that reduces many values to few results as parallel pieces. If the number of values or results is
+/// known only at run time, emits both forms and a condition that selects one of them. `whole` emits the stage without
+/// pieces.
 pub(super) fn emit_pieces_or_whole(
     f: &mut PrimFunc,
     s: &Stage,

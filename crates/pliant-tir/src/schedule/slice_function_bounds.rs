@@ -8,7 +8,8 @@ use pliant_tensor::DType;
 /// that the library computes fit 63 bits.
 const LIMIT: i64 = 1 << 30;
 
-/// Returns a description for error messages of a linked function that has addresses as arguments; `None` for other functions.
+/// Returns the term by which error messages describe the called function if it is a slice function (`pliant_vec_*`);
+/// otherwise `None`.
 pub fn callee_kind(f: &PrimFunc, args: &[Expr]) -> Option<&'static str> {
     callee(f, args).map(|_| "a slice function")
 }

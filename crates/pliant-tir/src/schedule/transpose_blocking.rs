@@ -163,8 +163,8 @@ impl BlockedStage {
         f.add(row, along)
     }
 
-    /// Emits the copy of a block of an operand: loops over strips of the last axis, around loops over the points of the other
-    /// axis.
+    /// Emits the copy of a block of an operand: loops over strips of the last axis, around loops over the points of the
+    /// axis `across`.
     fn copy(
         &self,
         f: &mut PrimFunc,
