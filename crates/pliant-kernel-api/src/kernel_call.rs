@@ -18,7 +18,8 @@ pub struct View {
     rank: usize,
     shape: [i64; MAX_RANK],
     strides: [i64; MAX_RANK],
-    /// The number of elements of memory that the view spans, computed by [`span_of`].
+    /// The number of elements of memory that the view spans, computed by [`span_of`]; `None` if a dim or stride is
+    /// negative, or on overflow.
     span: Option<usize>,
 }
 
@@ -113,7 +114,7 @@ impl View {
         are_nested(sorted.into_iter())
     }
 
-    /// Returns the number of bytes from the first element to the end of the last one; `None` if a dim or stride is
+    /// Returns the number of bytes from the first byte to the end of the last element; `None` if a dim or stride is
     /// negative, or on overflow.
     fn span_bytes(&self) -> Option<usize> {
         let bytes = self.span?.checked_mul(self.dtype.size())?;

@@ -28,7 +28,8 @@ pub struct Kernel {
     pub relations: fn(&Call, &Sizes) -> Result<(), String>,
     /// Returns the number of arithmetic operations of a call. An addition and a multiplication count as two.
     pub flops: fn(&Call, &Sizes) -> f64,
-    /// Computes the results of a checked call by loops over elements, in float64.
+    /// Computes the results of a checked call by loops over elements, in float64. The result is an error if an access
+    /// fails, or if the step budget is exhausted.
     pub reference: fn(&mut reference::Args<'_>) -> reference::Result<()>,
 }
 
@@ -249,12 +250,13 @@ pub enum Slot {
 }
 
 impl Kernel {
-    /// Returns the index of the operand with this name.
+    /// Returns the index of the operand with this name; `None` if there is none.
     pub fn operand(&self, name: &str) -> Option<usize> {
         self.operands.iter().position(|o| o.name == name)
     }
 
-    /// Returns the attribute with this name, and the index of its first number among the numbers of a call.
+    /// Returns the attribute with this name, and the index of its first number among the numbers of a call. Returns
+    /// `None` if there is no such attribute.
     #[inline]
     pub fn attr(&self, name: &str) -> Option<(&'static Attr, usize)> {
         let (_, first, attr) = self.attrs_by_id().find(|(id, ..)| *id == name_id(name))?;

@@ -57,7 +57,7 @@ pub trait LibraryGemm: Send + Sync {
 #[derive(Debug, Default)]
 pub struct GemmCrate;
 
-/// Computes a matrix product with the crate `gemm`.
+/// Computes a matrix product with the crate `gemm`. Returns a kernel status.
 ///
 /// # Safety
 /// As for [`LibraryGemm::sgemm`].
@@ -138,7 +138,7 @@ impl LibraryGemm for MatrixMultiply {
 pub struct OwnGemm;
 
 /// Computes a matrix product with Pliant's own kernels if they support the operand layouts,
-/// otherwise with the crate `gemm`.
+/// otherwise with the crate `gemm`. Returns a kernel status.
 ///
 /// # Safety
 /// As for [`LibraryGemm::sgemm`].
@@ -155,7 +155,7 @@ unsafe fn own_gemm<T: Product>(g: &Gemm<T>) -> i64 {
 
 /// Computes a matrix product with the crate `gemm`. If the product has few rows or columns and both
 /// operands are contiguous along k, divides it into strips. The strips are so small that the crate
-/// chooses dot products.
+/// chooses dot products. Returns a kernel status.
 ///
 /// # Safety
 /// As for [`LibraryGemm::sgemm`].
@@ -266,7 +266,7 @@ unsafe fn piece<T: Copy>(g: &Gemm<T>, by_rows: bool, index: usize, count: usize)
 
 /// Computes a matrix product in parts of at most `max_work` multiplications, and polls the
 /// interrupt flag after each part. Products with a large `k` are split along `k`, and the partial
-/// sums are added.
+/// sums are added. Returns a kernel status.
 ///
 /// # Safety
 /// As for [`LibraryGemm::sgemm`]; the runtime is valid.

@@ -110,10 +110,11 @@ impl Plan {
         Some(Plan { outer: merged, count: merged_count, read_dim, write_dim })
     }
 
-    /// Copies all elements from `x` to `out` on the worker team.
+    /// Copies all elements from `x` to `out` on the worker team. Returns a kernel status.
     ///
     /// # Safety
-    /// Both tensors have elements of the size of `T` at all indices of the dims, and share no memory.
+    /// Both tensors have elements of the size of `T` at all indices of the dims, and share no
+    /// memory.
     unsafe fn run<T: Copy>(&self, runtime: &KernelRuntime, x: &View, out: &View) -> i64 {
         let (x, out) = (Address(x.data.cast::<T>()), Address(out.data.cast::<T>()));
         let planes: usize = self.outer[..self.count].iter().map(|d| d.size).product();

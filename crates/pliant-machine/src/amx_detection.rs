@@ -23,8 +23,8 @@ fn has_instructions() -> bool {
         && std::arch::is_x86_feature_detected!("avx512bf16")
 }
 
-/// Requests permission from Linux to use tile registers. With permission, Linux saves the registers
-/// on thread switches.
+/// Requests permission from Linux to use tile registers. Returns whether it was granted. With permission, Linux saves
+/// the registers on thread switches.
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 fn request_permission() -> bool {
     const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;

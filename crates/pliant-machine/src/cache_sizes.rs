@@ -13,12 +13,12 @@ const MB: usize = 1 << 20;
 /// The sizes of the data caches in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caches {
-    /// Size of the first-level cache of a core.
+    /// Size of the first-level data cache of a core, in bytes.
     pub l1: usize,
-    /// Size of the second-level cache of a core.
+    /// Size of the second-level cache of a core, in bytes.
     pub l2: usize,
-    /// Size of the third-level cache, which several cores share. On CPUs without a third level, the
-    /// size of the second-level cache.
+    /// Size in bytes of the third-level cache, which several cores share. On CPUs without a third level, the size of
+    /// the second-level cache.
     pub l3: usize,
 }
 
@@ -59,7 +59,7 @@ pub fn check() -> Result<(), CachesError> {
     from_variable().map(drop)
 }
 
-/// Reads the cache sizes from `PLIANT_CACHES`; `None` if the variable is absent or empty.
+/// Reads the cache sizes from `PLIANT_CACHES`; `None` if the variable is absent or empty. An invalid value is an error.
 fn from_variable() -> Result<Option<Caches>, CachesError> {
     match std::env::var_os(VARIABLE).filter(|text| !text.is_empty()) {
         Some(text) => parse(&text.to_string_lossy()).map(Some),
@@ -67,7 +67,7 @@ fn from_variable() -> Result<Option<Caches>, CachesError> {
     }
 }
 
-/// Parses three cache sizes such as `48K,2M,32M`.
+/// Parses the sizes of the first, second and third cache level, such as `48K,2M,32M`. Other texts are an error.
 fn parse(text: &str) -> Result<Caches, CachesError> {
     let sizes: Option<Vec<usize>> = text.split(',').map(|size| parse_size(size.trim())).collect();
     match sizes.as_deref() {

@@ -98,7 +98,7 @@ fn find(vendor: &str, family: u8, model: u8) -> Option<&'static Cpu> {
     })
 }
 
-/// Returns the vendor, family and model of the host CPU, as reported by CPUID.
+/// Returns the vendor, family and model of the host CPU, as reported by CPUID; `None` if CPUID does not report them.
 #[cfg(target_arch = "x86_64")]
 fn identity() -> Option<(String, u8, u8)> {
     let cpuid = raw_cpuid::CpuId::new();

@@ -238,7 +238,7 @@ mod models {
         }
     }
 
-    /// Joins the job at address `job`.
+    /// Joins the job at address `job`. Returns false if the job was stopped.
     ///
     /// # Safety
     /// `job` is the address of a live job with these type parameters.

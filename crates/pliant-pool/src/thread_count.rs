@@ -32,8 +32,8 @@ pub fn check_threads() -> Result<(), String> {
     limit(PLIANT_VARIABLE).map(drop)
 }
 
-/// Returns the thread limit that an environment variable sets; `None` if the variable is absent or
-/// empty.
+/// Returns the thread limit that an environment variable sets; `None` if the variable is absent or empty. A value that
+/// is not a positive number is an error.
 fn limit(name: &str) -> Result<Option<usize>, String> {
     let Some(text) = std::env::var_os(name).filter(|text| !text.is_empty()) else {
         return Ok(None);
@@ -44,8 +44,8 @@ fn limit(name: &str) -> Result<Option<usize>, String> {
     }
 }
 
-/// Parses a thread count. From a list such as `4,2`, which OpenMP accepts for nested loops, takes
-/// the first number.
+/// Parses a thread count. From a list such as `4,2`, which OpenMP accepts for nested loops, takes the first number.
+/// Returns `None` unless it is a positive number.
 fn parse_count(text: &str) -> Option<usize> {
     text.split(',').next()?.trim().parse().ok().filter(|&n| n > 0)
 }

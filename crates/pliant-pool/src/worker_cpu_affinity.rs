@@ -27,7 +27,8 @@ mod imp {
         now: cpu_set_t,
     }
 
-    /// Returns the affinity mask of a thread. The id 0 means the calling thread.
+    /// Returns the affinity mask of a thread. The id 0 means the calling thread. Returns `None` if the system call
+    /// fails.
     fn mask(thread: pid_t) -> Option<cpu_set_t> {
         // SAFETY: cpu_set_t is plain bits, for which all zeros is the empty set.
         let mut mask: cpu_set_t = unsafe { std::mem::zeroed() };

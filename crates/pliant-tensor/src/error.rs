@@ -37,7 +37,7 @@ pub enum TensorError {
     },
     /// Two shapes, or a shape and its strides, do not match.
     ShapeMismatch {
-        /// The requested shape or strides.
+        /// The expected shape or strides.
         expected: Vec<i64>,
         /// The shape of the tensor.
         actual: Vec<i64>,

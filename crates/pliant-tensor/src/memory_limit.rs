@@ -208,8 +208,8 @@ fn available() -> Option<usize> {
     host.into_iter().chain(of_groups).chain(available_in_resource_limits()).min()
 }
 
-/// Returns the number of bytes that the process can still allocate within its resource limits
-/// (`ulimit -v`, `ulimit -d`).
+/// Returns the number of bytes that the process can still allocate within its resource limits (`ulimit -v`,
+/// `ulimit -d`). Returns `None` if there are no limits.
 fn available_in_resource_limits() -> Option<usize> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -222,14 +222,15 @@ fn available_in_resource_limits() -> Option<usize> {
     each.into_iter().filter_map(left).min()
 }
 
-/// Returns the number after a keyword at the start of a line, in a text such as `/proc/meminfo`.
+/// Returns the number after a keyword at the start of a line, in a text such as `/proc/meminfo`. Returns `None` if the
+/// keyword or the number is missing.
 fn field(text: &str, word: &str) -> Option<usize> {
     let line = text.lines().find_map(|line| line.strip_prefix(word))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Returns the number of bytes available in a control group, given its line of `/proc/self/cgroup`:
-/// the least of the group and its ancestors.
+/// Returns the number of bytes available in a control group, given its line of `/proc/self/cgroup`: the least of the
+/// group and its ancestors. Returns `None` if no limit is known.
 fn available_in_cgroup(line: &str) -> Option<usize> {
     let mut parts = line.splitn(3, ':');
     let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);

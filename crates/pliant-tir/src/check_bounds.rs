@@ -282,8 +282,8 @@ impl Checker {
         StmtData::Alloc(condition_buffer, seq)
     }
 
-    /// Adds the conditions of the assertions at the start of a statement to the facts. They hold for the statements that follow
-    /// it.
+    /// Adds the conditions of the assertions at the start of a statement to the facts. These conditions hold for the
+    /// statements that follow `s`.
     fn assume_asserted(&mut self, f: &PrimFunc, mut s: Stmt) {
         loop {
             s = match f.stmt(s) {

@@ -39,7 +39,7 @@ impl IndexFacts {
         facts
     }
 
-    /// Returns a snapshot of the facts. It is taken before the facts of an inner scope are added.
+    /// Returns a snapshot of the facts, to be taken before the facts of an inner scope are added.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot { facts: self.facts.clone(), overflow: self.overflow.clone() }
     }

@@ -83,7 +83,7 @@ pub const PASSES: &[PrimPass] = &[
     },
 ];
 
-/// Returns the pass with the given name.
+/// Returns the pass with the given name; `None` if there is none.
 pub fn pass(name: &str) -> Option<&'static PrimPass> {
     PASSES.iter().find(|p| p.name == name)
 }

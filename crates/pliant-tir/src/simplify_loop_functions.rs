@@ -237,8 +237,9 @@ fn fold_binary(f: &mut PrimFunc, op: BinOp, a: Expr, b: Expr) -> Option<Expr> {
     Some(f.int(value))
 }
 
-/// Simplifies a statement whose nested statements have already been simplified: flattens sequences, and removes dead branches,
-/// assertions that always hold, empty loops, loops with one iteration, and `let`s of trivial values.
+/// Simplifies a statement whose nested statements have already been simplified: flattens sequences, and removes dead
+/// branches, assertions that always hold, empty loops, loops with one iteration, and `let`s of trivial values. Returns
+/// `None` if nothing changes.
 fn simplify_stmt(f: &mut PrimFunc, overflow: &OverflowAnalysis, s: Stmt) -> Option<Stmt> {
     let empty_stmt = |f: &mut PrimFunc| Some(f.add_stmt(StmtData::Seq(Vec::new())));
     match f.stmt(s).clone() {

@@ -110,7 +110,8 @@ impl Vectorizer {
         }
     }
 
-    /// Vectorizes an expression. Expressions that do not depend on the loop variable stay scalar.
+    /// Vectorizes an expression; `None` if it has no efficient vector form. Expressions that do not depend on the loop
+    /// variable stay scalar.
     fn expr(&mut self, f: &mut PrimFunc, e: Expr) -> Option<Expr> {
         if let Some(&known) = self.memo.get(&e) {
             return known;
@@ -120,7 +121,7 @@ impl Vectorizer {
         new
     }
 
-    /// Vectorizes an expression that depends on the loop variable.
+    /// Vectorizes an expression that depends on the loop variable; `None` if it has no efficient vector form.
     fn vector_expr(&mut self, f: &mut PrimFunc, e: Expr) -> Option<Expr> {
         let lanes = self.lanes;
         match f.expr(e).clone() {
@@ -246,7 +247,7 @@ fn multiply_folded(f: &mut PrimFunc, a: Expr, b: Expr) -> Expr {
     }
 }
 
-/// Returns the base and the stride of a ramp.
+/// Returns the base and the stride of a ramp; `None` for other expressions.
 fn ramp(f: &PrimFunc, e: Expr) -> Option<(Expr, Expr)> {
     match f.expr(e) {
         ExprData::Ramp(base, stride, _) => Some((*base, *stride)),

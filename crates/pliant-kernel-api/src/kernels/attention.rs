@@ -5,14 +5,12 @@ use pliant_tensor::DType::{Bool, Float32};
 use crate::reference::{Args, Result, indices};
 use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
-/// The value of the attribute `fully_masked` with which the result is zeros for a query whose
-/// scores are all minus infinity.
+/// Value of the attribute `fully_masked`: the result of a query whose scores are all minus infinity is 0.
 pub const ZEROS: i64 = 0;
-/// The value of the attribute `fully_masked` with which the result is NaN for a query whose scores
-/// are all minus infinity.
+/// Value of the attribute `fully_masked`: the result of a query whose scores are all minus infinity is NaN.
 pub const NAN: i64 = 1;
-/// The value of the attribute `fully_masked` with which the result is zeros for a query whose
-/// scores are all minus infinity or whose softmax weights are NaN.
+/// Value of the attribute `fully_masked`: the result of a query is 0 if its scores are all minus infinity, or if its
+/// softmax weights are NaN.
 pub const ZEROS_FOR_NAN: i64 = 2;
 
 const SCORES: Dims = Dims::Fixed(&["batch", "heads", "queries", "keys"]);

@@ -133,7 +133,8 @@ pub fn winograd_tile_minus_3(call: &Call) -> i64 {
     }
 }
 
-/// Returns the number of elements of the packed weights, including padding.
+/// Returns the number of elements of the packed weights, including padding; `None` on overflow, or if an attribute is
+/// out of range.
 fn packed_len(call: &Call, sizes: &Sizes) -> Option<i64> {
     let (groups, width, growth) =
         (call.int("groups"), call.int("panel_width"), winograd_tile_minus_3(call));

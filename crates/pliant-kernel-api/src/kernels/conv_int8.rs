@@ -89,7 +89,7 @@ const fn limit(name: &'static str, doc: &'static str) -> Attr {
 
 /// Returns the number of elements of the packed weights, including padding. The weights of each group are packed in
 /// panels. A panel row contains, for each column, four adjacent values of k (a quad). In a depthwise convolution,
-/// panels have one column.
+/// panels have one column. Returns `None` on overflow, or if an attribute is out of range.
 fn packed_len(call: &Call, sizes: &Sizes) -> Option<i64> {
     let (groups, width) = (call.int("groups"), call.int("panel_width"));
     if groups < 1 || width < 1 {
@@ -160,7 +160,8 @@ fn weight_index(args: &Args<'_>, w: &Windows, (tap, channel, filter): (i64, i64,
     ((panel * quads + row / 4) * width + column % width) * 4 + row % 4
 }
 
-/// Requantises a float to the 8-bit integer of the result. NaN becomes 0.
+/// Requantises a float32 value to the 8-bit integer type of the result: divides it by the scale, rounds it to the
+/// nearest integer (ties to even), adds the zero point, and clips it. NaN becomes 0.
 fn requantize(args: &Args<'_>, x: f64) -> Result<Number> {
     let x = round_f32(x / args.get_or("out_scale", &[0], 1.0)?).round_ties_even();
     let x = round_f32(x + args.get_or("out_zero", &[0], 0.0)?);

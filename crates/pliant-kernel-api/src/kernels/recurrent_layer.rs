@@ -110,7 +110,7 @@ pub fn cell(call: &Call) -> Cell {
 }
 
 /// Returns the number of elements of a packed operand, for all directions. Each direction has `rows` rows. The function
-/// `columns` computes the row length from the cell kind and the number of hidden units.
+/// `columns` computes the row length from the cell kind and the number of hidden units. Returns `None` on overflow.
 fn packed_len(
     call: &Call,
     sizes: &Sizes,
@@ -190,7 +190,7 @@ impl Layer<'_, '_> {
         Ok(sum)
     }
 
-    /// Returns the bias of one gate of one hidden unit.
+    /// Returns the bias of one gate of one hidden unit. `biases` is the number of packed biases per unit.
     fn bias(&self, d: i64, gate: i64, biases: i64, unit: i64) -> Result<f64> {
         self.packed("bias", d, packed_position(unit, (gate, biases), (0, 1), UNITS as i64))
     }

@@ -89,8 +89,8 @@ pub struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
-    /// Consumes `count` steps of the run's step budget. A reference implementation consumes about
-    /// one step per multiplication.
+    /// Consumes `count` steps of the run's step budget; an error if the budget is exhausted or the run is cancelled. A
+    /// reference implementation consumes about one step per multiplication.
     pub(crate) fn step(&mut self, count: u64) -> Result<()> {
         self.memory.step(count)
     }
@@ -105,17 +105,18 @@ impl<'a> Args<'a> {
         self.call.operand(name).ok_or_else(|| format!("the operand {name} is missing").into())
     }
 
-    /// Reads an element. `indices` are pairs of dim name and index.
+    /// Reads an element of the operand `name`. `indices` are pairs of dim name and index. An index out of bounds is an
+    /// error.
     pub(crate) fn read(&self, name: &str, indices: &[(&str, i64)]) -> Result<Number> {
         self.read_at(name, &self.ordered(name, indices)?)
     }
 
-    /// Reads a float element, as [`Self::read`] does.
+    /// Reads an element of the float operand `name`. `indices` are pairs of dim name and index.
     pub(crate) fn get(&self, name: &str, indices: &[(&str, i64)]) -> Result<f64> {
         self.read(name, indices)?.float()
     }
 
-    /// Writes an element of a result. `indices` are pairs of dim name and index.
+    /// Writes an element of the result `name`. `indices` are pairs of dim name and index.
     pub(crate) fn set(
         &mut self,
         name: &str,
@@ -125,28 +126,30 @@ impl<'a> Args<'a> {
         self.set_at(name, &self.ordered(name, indices)?, value)
     }
 
-    /// Reads an element. `indices` are in the order of the declared dims.
+    /// Reads an element of the operand `name`. `indices` are in the order of the declared dims.
     pub(crate) fn read_at(&self, name: &str, indices: &[i64]) -> Result<Number> {
         let (operand, indices) = self.tensor_indices(name, indices)?;
         self.memory.read(operand, &indices)
     }
 
-    /// Reads a float element, as [`Self::read_at`] does.
+    /// Reads an element of the float operand `name`. `indices` are in the order of the declared dims.
     pub(crate) fn get_at(&self, name: &str, indices: &[i64]) -> Result<f64> {
         self.read_at(name, indices)?.float()
     }
 
-    /// Reads a float element, as [`Self::get_at`] does. Returns `default` if the call omits the operand.
+    /// Reads an element of the float operand `name`. `indices` are in the order of the declared dims. Returns `default`
+    /// if the call omits the operand.
     pub(crate) fn get_or(&self, name: &str, indices: &[i64], default: f64) -> Result<f64> {
         if self.has(name) { self.get_at(name, indices) } else { Ok(default) }
     }
 
-    /// Reads an integer element, as [`Self::read_at`] does. Returns `default` if the call omits the operand.
+    /// Reads an element of the integer operand `name`. `indices` are in the order of the declared dims. Returns
+    /// `default` if the call omits the operand.
     pub(crate) fn int_or(&self, name: &str, indices: &[i64], default: i64) -> Result<i64> {
         if self.has(name) { self.read_at(name, indices)?.int() } else { Ok(default) }
     }
 
-    /// Writes an element of a result. `indices` are in the order of the declared dims.
+    /// Writes an element of the result `name`. `indices` are in the order of the declared dims.
     pub(crate) fn set_at(
         &mut self,
         name: &str,
@@ -157,7 +160,7 @@ impl<'a> Args<'a> {
         self.memory.write(operand, &indices, value.into())
     }
 
-    /// Converts pairs of dim name and index to indices in the order of the declared dims.
+    /// Converts pairs of dim name and index to indices in the order of the declared dims. A missing dim is an error.
     fn ordered(&self, name: &str, indices: &[(&str, i64)]) -> Result<Vec<i64>> {
         let dims = self.call.dims(&self.call.kernel.operands[self.call.index_of(name)]);
         let index = |dim: &&str| indices.iter().find(|(name, _)| name == dim).map(|(_, i)| *i);

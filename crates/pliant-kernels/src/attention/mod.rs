@@ -125,7 +125,7 @@ pub struct Attention {
     pub scale: f64,
     /// The soft cap of the scores, which limits their magnitude; 0 for none.
     pub cap: f64,
-    /// The bias: a tensor that is added to the scores.
+    /// The bias, a tensor that is added to the scores; `None` for no bias.
     pub bias: Option<Scores<f32>>,
     /// For each query and key, a byte that is 0 if the mask hides the key from the query.
     pub mask: Option<Scores<u8>>,

@@ -26,17 +26,17 @@ use crate::simd::horizontal_reduce::Reduce;
 pub struct Block<'a> {
     /// The visible keys of each row.
     pub rows: &'a [Row],
-    /// The address of the first weight. `stride` is the distance between rows. The weights of
-    /// masked keys are 0.
+    /// The address of the first weight. `stride` is the distance between rows, in elements. The
+    /// weights of masked keys are 0.
     pub weights: *const f32,
     pub stride: isize,
     /// The address of the first value vector. `v_row` is the distance between the vectors of
-    /// adjacent keys.
+    /// adjacent keys, in elements.
     pub values: *const f32,
     pub v_row: isize,
     /// The number of elements of a value vector.
     pub size: usize,
-    /// The address of the first result. `out_row` is the distance between rows.
+    /// The address of the first result. `out_row` is the distance between rows, in elements.
     pub out: *mut f32,
     pub out_row: isize,
     /// Whether the products are added to the contents of the results.

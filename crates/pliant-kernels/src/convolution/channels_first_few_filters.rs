@@ -28,7 +28,8 @@ const MIN_TRANSPOSED: usize = 8;
 /// are discarded.
 const MAX_TILE: usize = 8 * 16;
 
-/// Whether this implementation supports the convolution and is faster than the others.
+/// Whether this implementation supports the convolution and is faster than the other
+/// implementations of convolution.
 pub(super) fn applies(c: &Convolution, s: &Sizes) -> bool {
     s.groups == 1
         && (c.out.channel == 1 || s.filters == 1)

@@ -25,7 +25,8 @@ use crate::simd::horizontal_reduce::Reduce;
 /// Number of adjacent results along a line that share each loaded vector of weights.
 const PIXELS: usize = 4;
 
-/// Whether this implementation supports the convolution and is faster than the others.
+/// Whether this implementation supports the convolution and is faster than the other
+/// implementations of convolution.
 pub(super) fn applies(c: &Convolution, s: &Sizes) -> bool {
     let last = c.x.channel == 1 && c.out.channel == 1;
     last && s.groups == 1

@@ -63,7 +63,7 @@ pub(super) unsafe fn run<L: MathLanes<Elem = f32>>(
     }
 }
 
-/// Computes results as [`run`] does, for `ROWS` filter rows that start at row `y`.
+/// Computes results like [`run`], but only for `ROWS` filter rows, starting at filter row `y`.
 ///
 /// # Safety
 /// As for [`run`].

@@ -113,8 +113,8 @@ pub struct Convolution {
     pub winograd: i64,
     /// The result images. They must not overlap an operand.
     pub out: Image<*mut f32>,
-    /// The epilogue: operations on the results, such as bias and activation. Its rows are pixels of
-    /// an image, its columns are filters.
+    /// The epilogue: operations on the results, such as bias and activation; `None` for none. Its
+    /// rows are pixels of an image, its columns are filters.
     pub epilogue: Option<Epilogue>,
 }
 

@@ -18,7 +18,7 @@ use pliant_machine::isa::Isa;
 pub struct ClipEpilogue {
     /// The address of the bias of the first column, or null.
     bias: *const f32,
-    /// The residual, if there is one.
+    /// The residual, a tensor that is added to the results; `None` if there is none.
     residual: Option<Residual>,
     /// The clip bounds; infinite if there is no clip.
     bounds: (f32, f32),

@@ -39,7 +39,7 @@ pub struct Epilogue {
     pub column_scale: *const f32,
     /// The address of the biases, one for each column, or null.
     pub bias: *const f32,
-    /// A tensor that is added to the results, element by element.
+    /// A tensor that is added to the results, element by element; `None` for none.
     pub residual: Option<Residual>,
     /// The activation function, which is applied last.
     pub activation: Activation,

@@ -197,7 +197,8 @@ pub(super) unsafe fn widen<L: Widen>(p: &Panel, format: Format, rows: Range<usiz
     }
 }
 
-/// Converts rows as [`widen`] does, for a format with scales and zero points.
+/// Converts a range of rows of a panel to float32, for an integer format with scales and zero
+/// points. Writes the rows to `to` with the width of the panel.
 ///
 /// # Safety
 /// As for [`widen`].

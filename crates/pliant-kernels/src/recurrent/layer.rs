@@ -44,7 +44,8 @@ pub struct Layer {
     pub directions: usize,
     /// Whether the first direction is backward: it starts at the end of the sequences.
     pub reverse: bool,
-    /// The address of the inputs, the stride between time steps, and the stride between sequences.
+    /// The address of the inputs, the stride between time steps, and the stride between sequences;
+    /// both in elements.
     pub x: (*const f32, usize, usize),
     /// The input weights ([`pliant_tensor::rnn_weight_layout::pack_input`]). All weights are stored one direction after
     /// the other.
@@ -59,7 +60,7 @@ pub struct Layer {
     /// steps.
     pub lengths: *const i64,
     /// The address of the results, and the strides between steps, between directions, and between
-    /// sequences. Results after the end of a sequence are zero.
+    /// sequences, in elements. Results after the end of a sequence are zero.
     pub y: (*mut f32, usize, usize, usize),
     /// The initial output and cell states; null for zeros.
     pub first: (*const f32, *const f32),
@@ -67,16 +68,16 @@ pub struct Layer {
     /// LSTM.
     pub last: (*mut f32, *mut f32),
     /// The strides between directions and between sequences, in the tensors of initial and final
-    /// states.
+    /// states; both in elements.
     pub state: (usize, usize),
 }
 
 /// The sizes of the parts of scratch memory, in elements.
 #[derive(Clone, Copy)]
 struct Sizes {
-    /// The stride between the rows of a state. The field `state` is the size of a state. Each
-    /// direction has four states: the previous output state, the next output state, the cell state
-    /// or update gate, and the reset state.
+    /// The stride between the rows of a state, in elements. The field `state` is the size of a
+    /// state. Each direction has four states: the previous output state, the next output state, the
+    /// cell state or update gate, and the reset state.
     row: usize,
     state: usize,
     /// The number of columns of the input products (inputs times weights) of all gates. It is also
@@ -130,7 +131,7 @@ impl Layer {
         Some(Sizes { row, state, columns, range_steps, gates })
     }
 
-    /// Returns the total number of elements of scratch memory.
+    /// Returns the total number of elements of scratch memory; `None` on overflow.
     fn scratch_elements(&self, s: &Sizes) -> Option<usize> {
         let elements =
             s.state.checked_mul(STATES)?.checked_add(s.gates)?.checked_mul(self.directions)?;

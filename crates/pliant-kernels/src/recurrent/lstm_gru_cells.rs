@@ -30,16 +30,19 @@ pub struct Units {
     pub groups: usize,
     /// The number of units in the panel, without padding.
     pub units: usize,
-    /// The sums of the product of state and weights, and the stride between their rows.
+    /// The sums of the product of state and weights, and the stride between their rows; in
+    /// elements.
     pub sums: (*const f32, usize),
-    /// The products of input and weights for all gates, and the stride between their rows.
+    /// The products of input and weights for all gates, and the stride between their rows; in
+    /// elements.
     pub gates: (*const f32, usize),
     /// The address of the biases of all gates.
     pub bias: *const f32,
-    /// The peephole weights of the input gate, and the stride between gates; null without
-    /// peepholes.
+    /// The peephole weights of the input gate, and the stride between gates in elements. The
+    /// address is null without peepholes.
     pub peepholes: (*const f32, usize),
-    /// The previous output state, and the stride between the rows, which all states share.
+    /// The previous output state, and the stride between its rows in elements. All states have this
+    /// stride.
     pub before: (*const f32, usize),
     /// The destination of the next output state.
     pub after: *mut f32,
@@ -47,7 +50,7 @@ pub struct Units {
     pub c: *mut f32,
     /// The product of reset gate and state, of a GRU whose reset gate applies to the state.
     pub reset: *mut f32,
-    /// The results of the step, and the stride between their rows.
+    /// The results of the step, and the stride between their rows, in elements.
     pub y: (*mut f32, isize),
     /// The lengths of the sequences; null if all sequences include the step.
     pub lengths: *const i64,

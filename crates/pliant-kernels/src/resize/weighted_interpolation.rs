@@ -76,7 +76,7 @@ impl Conversion {
     }
 }
 
-/// Computes all results of a resize by interpolation.
+/// Computes all results of a resize by interpolation. Returns a kernel status.
 ///
 /// # Safety
 /// The operands are valid, and images and results have elements of type `dtype`. The results are
@@ -377,7 +377,8 @@ unsafe fn weight(axis: &Axis, tap: usize, result: usize) -> f32 {
     if axis.weights.is_null() { 1.0 } else { unsafe { *axis.weights.add(tap * axis.to + result) } }
 }
 
-/// Resizes a row as [`resize_row`] does, for images of several channels.
+/// Resizes a row of an image with several channels: each result is the weighted sum of its
+/// neighbors.
 ///
 /// # Safety
 /// As for [`resize_row`].

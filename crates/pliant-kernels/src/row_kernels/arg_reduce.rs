@@ -324,6 +324,7 @@ struct Reduction<T> {
 }
 
 /// Computes a checked `arg_reduce` call: divides its rows, or the parts of its rows, among threads.
+/// Returns a kernel status.
 ///
 /// # Safety
 /// As for [`Implementation::run`]; the operand `x` has elements of type `T`.
@@ -350,7 +351,7 @@ unsafe fn reduce<T: Element>(runtime: &KernelRuntime, call: &Call) -> i64 {
 }
 
 impl<T: Element> Reduction<T> {
-    /// Computes the results in pieces of whole rows.
+    /// Computes the results in pieces of whole rows. Returns a kernel status.
     ///
     /// # Safety
     /// The rows are valid, and there is at least one row.
@@ -384,7 +385,8 @@ impl<T: Element> Reduction<T> {
         unsafe { parallel_for(runtime, rows.div_ceil(rows_per_piece), units.max(1), &run) }
     }
 
-    /// Computes the results of rows that are divided into `parts` parts each, and combines the parts.
+    /// Computes the results of rows that are divided into `parts` parts each, and combines the
+    /// parts. Returns a kernel status.
     ///
     /// # Safety
     /// As for [`Self::reduce_rows`].

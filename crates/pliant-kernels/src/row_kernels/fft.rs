@@ -88,7 +88,7 @@ struct Plans {
 static CACHES: ThreadCaches<Option<Plans>> = ThreadCaches::new();
 
 /// Calls `f` with the FFT plans of the thread, or with temporary plans while another thread empties
-/// the cache.
+/// the cache. Returns the kernel status of `f`.
 fn with_plans(f: impl FnOnce(&mut Plans) -> i64) -> i64 {
     let plans = PLANS.with(|plans| plans.enter());
     match plans {
@@ -177,7 +177,8 @@ fn strides(view: &View) -> [usize; 2] {
     view.strides().last_chunk::<2>().map_or([0; 2], |strides| strides.map(|s| s as usize))
 }
 
-/// Computes the discrete Fourier transform of each row of a call, for elements of type `T`.
+/// Computes the discrete Fourier transform of each row of a call, for elements of type `T`. Returns
+/// a kernel status.
 ///
 /// # Safety
 /// As for [`Implementation::run`]; the operands have elements of type `T`.

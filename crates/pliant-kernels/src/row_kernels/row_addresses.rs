@@ -6,8 +6,8 @@ use pliant_kernel_api::{MAX_RANK, View};
 /// elements of a row.
 pub(super) struct Rows<T> {
     data: *mut T,
-    /// Sizes and strides of the leading dims. Adjacent dims are merged if the stride between rows
-    /// is uniform across them.
+    /// Pairs of size and stride (in elements) of the leading dims. Adjacent dims are merged if the
+    /// stride between rows is uniform across them.
     dims: [(usize, usize); MAX_RANK],
     rank: usize,
 }

@@ -24,7 +24,7 @@ fn helps(team: &Team) -> bool {
     false
 }
 
-/// Runs `child` in a forked process. Returns its result.
+/// Runs `child` in a forked child process, and returns its result.
 fn in_child(child: impl FnOnce() -> bool) -> bool {
     // SAFETY: after a fork of a process with several threads, Rust code in the child may find locks
     // held by threads that do not exist. The child only takes the allocator's locks, which the C

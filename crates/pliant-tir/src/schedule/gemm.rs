@@ -198,8 +198,9 @@ struct PackedPanels {
     width: Expr,
 }
 
-/// Recognizes a right operand B that is packed into panels, `B[j // width, k, j % width]`. The packed kernel requires that the
-/// axes cover all rows of B, that B contains all columns, and that the columns of C are contiguous.
+/// Recognizes a right operand B that is packed into panels, `B[j // width, k, j % width]`; `None` for other operands.
+/// The packed kernel requires that the axes cover all rows of B, that B contains all columns, and that the columns of C
+/// are contiguous.
 fn match_panels(f: &PrimFunc, stage: &Stage, operands: &[Operand; 3]) -> Option<PackedPanels> {
     let (buffer, [panel, row, column]) = (operands[1].0, &*operands[1].1) else { return None };
     let data = f.buffer(buffer);

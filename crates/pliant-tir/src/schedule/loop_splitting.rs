@@ -38,8 +38,8 @@ struct SplitPoint {
     position: Expr,
     /// Whether the comparison holds for values of the axis before the position.
     holds_before: bool,
-    /// For an equality, which holds at only one position: the comparison operator that replaces `==` for values from the split
-    /// point on.
+    /// If the comparison is `==`, which holds at only one position: the operator that replaces `==` for values from the
+    /// split point on. `None` for other comparisons.
     later_comparison: Option<BinOp>,
 }
 
@@ -90,7 +90,8 @@ fn is_pure(f: &PrimFunc, e: Expr) -> bool {
     ok
 }
 
-/// Returns the first comparison in a condition of `value` that has a split point along the axis `v`.
+/// Returns the first comparison in a condition of `value` that has a split point along the axis `v`; `None` if there is
+/// none.
 fn find_split_condition(f: &mut PrimFunc, value: Expr, v: Var) -> Option<SplitCondition> {
     let mut conditions = Vec::new();
     for_each_expr(f, value, |e| match f.expr(e) {
@@ -210,7 +211,7 @@ fn with_swapped_operands(op: BinOp) -> BinOp {
     }
 }
 
-/// Returns the first divisor `d` for which `value` contains `v // d` or `v % d`.
+/// Returns the first divisor `d` for which `value` contains `v // d` or `v % d`; `None` if there is none.
 fn find_divisor(f: &PrimFunc, value: Expr, v: Var) -> Option<Expr> {
     let divisor_of = |e: Expr| match *f.expr(e) {
         ExprData::Binary(BinOp::FloorDiv | BinOp::FloorMod, x, d)

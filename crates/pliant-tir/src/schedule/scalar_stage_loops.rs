@@ -49,7 +49,8 @@ pub(super) fn scalar_loop_nest(f: &mut PrimFunc, s: &Stage) -> Stmt {
     loop_nest(f, front, body)
 }
 
-/// Returns the init of a stage as a statement. Reduction axes in it are replaced by their first values.
+/// Returns the init of a stage as a statement. Reduction axes in it are replaced by their first values. Returns `None`
+/// if the stage has no init.
 fn init_stmt(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
     let init = match (s.init.as_ref()?, &s.body) {
         (Init::Value(e), Body::Store { buffer, indices, .. }) => f.store(*buffer, indices, *e),

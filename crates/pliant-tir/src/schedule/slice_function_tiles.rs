@@ -69,8 +69,8 @@ fn widens_float16(f: &PrimFunc, e: Expr, axis: Var) -> bool {
         && !indices.iter().any(|&i| access_guards::reads_memory(f, i))
 }
 
-/// Returns the slice function for a call of an intrinsic, in its compute type. Squares have none, because a multiplication is
-/// faster.
+/// Returns the slice function for a call of an intrinsic, in the data type in which the intrinsic is computed. `None`
+/// if there is none, and for squares, because a multiplication is faster.
 fn intrinsic_function(f: &PrimFunc, e: Expr) -> Option<&'static SliceFunction> {
     let ExprData::Call(intrin, args, _) = f.expr(e) else { return None };
     let square = *intrin == Intrin::Pow

@@ -54,8 +54,8 @@ pub(super) fn emit(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
     Some(parallel_row_loop(f, &vars, &extents, work, body, &[]))
 }
 
-/// Finds loads whose elements are contiguous along an axis other than the last one. Returns the position of this axis and the
-/// loads.
+/// Finds loads whose elements are contiguous along an axis other than the last one. Returns the position of this axis
+/// and the loads. Returns `None` if there are none.
 fn crossing_loads(f: &PrimFunc, s: &Stage) -> Option<(usize, Vec<Expr>)> {
     let Body::Store { buffer, value, .. } = s.body else { return None };
     let (last, front) = s.axes.split_last()?;

@@ -98,7 +98,7 @@ impl LineBuffer {
     }
 
     /// Returns the number of elements of a line buffer for filters with `depth` taps in the first
-    /// dim.
+    /// dim. Returns `None` on overflow.
     pub fn elements(&self, depth: usize) -> Option<usize> {
         let all = [self.planes, self.plane, self.rows, depth];
         all.into_iter().try_fold(1usize, usize::checked_mul)

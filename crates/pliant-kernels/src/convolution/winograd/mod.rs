@@ -156,7 +156,7 @@ impl WinogradConvolution<'_> {
 
     /// Computes the convolution in two parallel loops: over tiles, to transform the inputs of all
     /// blocks, then over blocks and panels. `micros` is the approximate time of the matrix products
-    /// in microseconds.
+    /// in microseconds. Returns a kernel status.
     ///
     /// # Safety
     /// As for [`run`].

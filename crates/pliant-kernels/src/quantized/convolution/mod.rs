@@ -140,7 +140,8 @@ impl GroupedProducts<'_> {
         }
     }
 
-    /// Computes the convolution on the worker team.
+    /// Computes the convolution on the worker team. `zero` is the zero point of the input as a
+    /// byte. Returns a kernel status.
     ///
     /// # Safety
     /// As for [`run`].

@@ -92,7 +92,7 @@ struct Sorting<K> {
     network: Network,
 }
 
-/// Computes a checked `sort` call, for elements of type `K`.
+/// Computes a checked `sort` call, for elements of type `K`. Returns a kernel status.
 ///
 /// # Safety
 /// As for [`Implementation::run`]; the operands `x` and `values` have elements of type `K`.
@@ -129,7 +129,7 @@ unsafe fn sort<K: Key>(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i
 }
 
 impl<K: Key> Sorting<K> {
-    /// Sorts all rows on the worker team, with records of type `R`.
+    /// Sorts all rows on the worker team, with records of type `R`. Returns a kernel status.
     ///
     /// # Safety
     /// The rows and the results are valid, and there is at least one row.
