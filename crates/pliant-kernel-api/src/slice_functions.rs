@@ -10,8 +10,8 @@
 
 use pliant_tensor::DType;
 
-/// The declaration of a slice function. The arguments of a call are the address of the first result, the address of the
-/// first element of each operand, and the number of elements.
+/// The declaration of a slice function (a vector math function over slices, `pliant_vec_*`). The arguments of a call
+/// are the address of the first result, the address of the first element of each operand, and the number of elements.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SliceFunction {
     /// The symbol of the function.
@@ -26,7 +26,7 @@ pub struct SliceFunction {
     pub result_dtype: DType,
 }
 
-/// The operation that a slice function computes for each element.
+/// The operation that a slice function (`pliant_vec_*`) computes for each element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SliceOperation {
     /// The elementary function whose intrinsic has this name in programs, such as `exp`.
@@ -42,25 +42,25 @@ pub enum SliceOperation {
 use DType::{BFloat16, Float16, Float32, Float64};
 use SliceOperation::{Convert, Elementary, Maximum, Minimum};
 
-/// Declares a slice function of one operand.
+/// Declares a slice function (`pliant_vec_*`) that applies the elementary function `name` to one operand.
 const fn unary(symbol: &'static str, name: &'static str, dtype: DType) -> SliceFunction {
     let operation = Elementary(name);
     SliceFunction { symbol, operation, operands: &["x"], operand_dtype: dtype, result_dtype: dtype }
 }
 
-/// Declares a slice function of two operands.
+/// Declares a slice function (`pliant_vec_*`) of two operands. Operands and results have the type `dtype`.
 const fn binary(symbol: &'static str, operation: SliceOperation, dtype: DType) -> SliceFunction {
     let operands = &["x", "y"];
     SliceFunction { symbol, operation, operands, operand_dtype: dtype, result_dtype: dtype }
 }
 
-/// Declares a slice function that converts elements of type `from` to type `to`.
+/// Declares a slice function (`pliant_vec_*`) that converts elements of type `from` to type `to`.
 const fn convert(symbol: &'static str, from: DType, to: DType) -> SliceFunction {
     let operands = &["x"];
     SliceFunction { symbol, operation: Convert, operands, operand_dtype: from, result_dtype: to }
 }
 
-/// All slice functions.
+/// The table of all slice functions: vector math functions over slices (`pliant_vec_*`).
 pub static SLICE_FUNCTIONS: &[SliceFunction] = &[
     unary("pliant_vec_exp_f32", "exp", Float32),
     unary("pliant_vec_exp_f64", "exp", Float64),
@@ -112,12 +112,13 @@ pub static SLICE_FUNCTIONS: &[SliceFunction] = &[
     convert("pliant_vec_f32_to_bf16", Float32, BFloat16),
 ];
 
-/// Returns the slice function with this symbol; `None` if there is none.
+/// Returns the slice function (`pliant_vec_*`) with this symbol; `None` if there is none.
 pub fn slice_function(symbol: &str) -> Option<&'static SliceFunction> {
     SLICE_FUNCTIONS.iter().find(|f| f.symbol == symbol)
 }
 
-/// Returns the slice function that computes an operation on operands of type `from` with results of type `to`.
+/// Returns the slice function (`pliant_vec_*`) that computes an operation on operands of type `from` with results of
+/// type `to`; `None` if there is none.
 pub fn slice_function_for(
     operation: SliceOperation,
     from: DType,

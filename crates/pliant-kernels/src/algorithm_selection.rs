@@ -409,10 +409,11 @@ pub mod attention {
     /// Maximum number of query rows of any block. Only blocks that use a running sum have so many rows. Not measured
     /// separately.
     pub const MAX_ROWS: usize = 96;
-    /// Minimum number of keys for which non-contiguous values are packed. 512 queries by 512 keys of size 64 took 6.6 ms with
-    /// packing and 10.7 ms in place, where every sliver accessed one page for each value ("Attention"). Time of packing
-    /// relative to reading in place, with one thread: 1.2 to 1.3 for 1 to 4 rows of 512 keys, and 1.06 to 1.09 for 24 rows of
-    /// 128 and 512 keys.
+    /// Minimum number of keys for which non-contiguous values are packed. 512 queries by 512 keys
+    /// of size 64 took 6.6 ms with packing and 10.7 ms in place, where every sliver (group of query
+    /// rows) accessed one page for each value ("Attention"). Time of packing relative to reading in
+    /// place, with one thread: 1.2 to 1.3 for 1 to 4 rows of 512 keys, and 1.06 to 1.09 for 24 rows
+    /// of 128 and 512 keys.
     const MIN_PACKED_KEYS: usize = 128;
     const MIN_PACKED_ROWS: usize = 24;
     /// Minimum number of query rows of a piece, if the rows of a head are divided into pieces. Each piece packs the keys

@@ -1,6 +1,6 @@
 //! Batches of matrix products `C = A * B` (or `C += A * B`) with any strides, on the worker team.
 //!
-//! Recipe: threads of the worker team compute pieces, with the micro-kernels of [`crate::matmul`],
+//! Method: threads of the worker team compute pieces, with the micro-kernels of [`crate::matmul`],
 //! or with the crate `gemm` for operand layouts that [`crate::matmul`] does not support.
 //! [`crate::algorithm_selection::gemm`] decides how batches are divided. Measured: both tables of
 //! matrix products in `docs/internals/measurements/products.md`.

@@ -1,6 +1,6 @@
 //! The implementation of the declared kernel `pack_int8`, which packs 8-bit matrices into panels.
 //!
-//! Recipe: panels in parallel, four rows at a time. If the rows of the matrix are contiguous, four
+//! Method: panels in parallel, four rows at a time. If the rows of the matrix are contiguous, four
 //! vectors are interleaved; otherwise elements are copied one by one.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};

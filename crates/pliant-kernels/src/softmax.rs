@@ -1,6 +1,6 @@
 //! The implementation of the declared kernel `softmax`.
 //!
-//! Recipe: three passes over a row: first the maximum, then the exponentials and their sum, then
+//! Method: three passes over a row: first the maximum, then the exponentials and their sum, then
 //! the division. In the second and third pass, the row is in a cache. Rows that are shorter than a
 //! vector are computed side by side, one row per lane. Partial sums of at most [`MAX_PARTIAL_SUM`]
 //! elements are computed in float32 and added in float64.

@@ -1,6 +1,6 @@
 //! The implementation of the declared kernel `transpose`: copies between tensors of any strides.
 //!
-//! Recipe: dims of size 1 are dropped, and adjacent dims that are contiguous in both tensors are
+//! Method: dims of size 1 are dropped, and adjacent dims that are contiguous in both tensors are
 //! merged. If both tensors have the same contiguous dim, rows are copied. Otherwise the contiguous
 //! dims of the two tensors span tiles that fit in the first-level cache. A tile is read along one
 //! dim and written along the other. It is long along one of them, see [`Plan::tile_size`]. Pieces of

@@ -44,8 +44,8 @@ impl PreemptionBackoff {
         serial
     }
 
-    /// Records the time for which the caller waited for the workers at the end of a loop of
-    /// `grains` grains. A long wait starts the backoff.
+    /// Records the time for which the caller waited for the workers at the end of a loop of `grains` grains (each about
+    /// a microsecond of work). A long wait starts the backoff.
     pub(crate) fn record_wait(&self, grains: i64, wait: Duration) {
         if grains < SMALL_LOOP_GRAINS
             && wait > MIN_WAIT.max(Duration::from_micros(grains.unsigned_abs()))

@@ -110,12 +110,12 @@ impl Team {
         }
     }
 
-    /// Runs `body` over `0..extent` in chunks on the team. Returns 0 or the first nonzero status.
-    /// See [`crate::parallel_launch`] for `grain`.
+    /// Runs `body` over `0..extent` in chunks on the team. Returns 0 or the first nonzero status. `grain` is the number
+    /// of iterations that take about a microsecond, encoded as for [`crate::parallel_launch`].
     ///
     /// # Safety
-    /// Until the function returns, `body` may be called with `context` on several threads at once.
-    /// `body` does not unwind.
+    /// Until the function returns, `body` may be called with `context` on several threads at once. `body` does not
+    /// unwind.
     pub(crate) unsafe fn launch(
         &self,
         body: Body,

@@ -1,7 +1,7 @@
 //! Matrix products in the tile registers of x86-64 (AMX). A register has 16 rows of 64 bytes.
 //! Instructions multiply two registers and add the product to a third.
 //!
-//! Recipe: a block of C of up to 32 x 32 sums, or of up to 16 x 64, takes four registers. Each step
+//! Method: a block of C of up to 32 x 32 sums, or of up to 16 x 64, takes four registers. Each step
 //! reads 64 bytes of k of the rows of A and of the columns of B, and issues four instructions of 16
 //! K multiply-adds of 8-bit integers, or 8 K multiply-adds of bfloat16. A is copied first, so that
 //! its rows start at cache lines (`quantized`, `low_precision_weights`). B is packed in 32-bit

@@ -1,7 +1,7 @@
 //! Scaled dot-product attention of float32: `softmax(scale * Q K^T) V`, with optional cap, bias and
 //! mask.
 //!
-//! Recipe: a work item is one key head of one batch element. Its rows are the queries of all query
+//! Method: a work item is one key head of one batch element. Its rows are the queries of all query
 //! heads that share the key head. Keys are packed into panels once per item, by transposing blocks
 //! in registers. Queries are read in place. For a block of rows, the matmul kernel computes all
 //! scores into scratch memory, softmax runs in place, and the matmul kernel multiplies the weights

@@ -8,7 +8,7 @@
 //! tile covers only the keys to which all rows of the sliver attend, and each row adds its other
 //! keys separately.
 //!
-//! Recipe: the matmul micro-kernel on values in place or packed. Measured: under "Attention" in
+//! Method: the matmul micro-kernel on values in place or packed. Measured: under "Attention" in
 //! `docs/internals/measurements/attention.md`, with the gain of packing values with a large stride.
 //! The check for infinities was not measured separately.
 
@@ -81,9 +81,9 @@ impl Block<'_> {
         }
     }
 
-    /// Computes the product of weights and values for a sliver of rows and a range of keys, and
-    /// stores it in the results, or adds it to them if `accumulate` is set. For an empty range of
-    /// keys, the product is 0.
+    /// Computes the product of weights and values for a sliver (the rows of a register tile) and a
+    /// range of keys, and stores it in the results, or adds it to them if `accumulate` is set. For
+    /// an empty range of keys, the product is 0.
     unsafe fn sum(
         &self,
         ops: &Ops,
@@ -112,8 +112,8 @@ impl Block<'_> {
     }
 }
 
-/// The keys of a block that the rows of a sliver attend to: the range of keys visible to at least
-/// one row, and the range visible to all rows.
+/// The keys of a block that the rows of a sliver (the rows of a register tile) attend to: the range
+/// of keys visible to at least one row, and the range visible to all rows.
 struct VisibleKeys {
     any: Range<usize>,
     all: Range<usize>,
@@ -133,7 +133,8 @@ impl VisibleKeys {
         VisibleKeys { any, all }
     }
 
-    /// Returns the keys to which only some rows of the sliver attend.
+    /// Returns the keys to which at least one row of the sliver attends, but not all rows: the
+    /// ranges before and after the common keys.
     fn partly_visible(&self) -> [Range<usize>; 2] {
         [self.any.start..self.all.start, self.all.end..self.any.end]
     }

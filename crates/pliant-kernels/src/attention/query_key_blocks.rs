@@ -1,7 +1,7 @@
 //! Computes attention for a range of query rows: loops over blocks of rows, and for each block of
 //! rows over blocks of keys.
 //!
-//! Recipe: scores by the matmul kernel from packed keys, softmax in place, then the product of
+//! Method: scores by the matmul kernel from packed keys, softmax in place, then the product of
 //! weights and values. Several blocks of keys are processed as in FlashAttention (Dao et al.,
 //! 2022). Measured as a whole: "Attention" in `docs/internals/measurements/attention.md`.
 

@@ -5,7 +5,7 @@
 //! A row is read two or three times while it is in the nearest caches. Rows keep their maximum and
 //! their sum across blocks of keys; the results of earlier blocks are scaled by [`Row::factor`].
 //!
-//! Recipe: online softmax (Milakov and Gimelshein, 2018): a running maximum and sum; a single pass
+//! Method: online softmax (Milakov and Gimelshein, 2018): a running maximum and sum; a single pass
 //! if all scores are present. Measured: under "Attention" in
 //! `docs/internals/measurements/attention.md`, with the time of the exponentials and the gain from
 //! skipping weights of 0.

@@ -6,7 +6,7 @@
 //! that the inputs of adjacent results are adjacent. The sums stay in registers over all taps and
 //! channels.
 //!
-//! Recipe: direct convolution in registers over channels-first images. Measured: "Convolution" in
+//! Method: direct convolution in registers over channels-first images. Measured: "Convolution" in
 //! `docs/internals/measurements/convolution.md`.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};

@@ -6,7 +6,7 @@
 //! [`PIXELS`] results. The sums stay in registers over all taps and channels. Inputs are read in
 //! place. Taps outside of the input are skipped.
 //!
-//! Recipe: register tiles of a matrix product, with the inner dimension (channels) in the vector
+//! Method: register tiles of a matrix product, with the inner dimension (channels) in the vector
 //! lanes. Measured: "Convolution" in `docs/internals/measurements/convolution.md`.
 
 use std::ops::Range;

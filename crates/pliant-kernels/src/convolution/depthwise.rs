@@ -11,7 +11,7 @@
 //! registers, and each input is loaded once for all taps of a filter row. All implementations sum
 //! in the same order.
 //!
-//! Recipe: direct convolution, without a matrix product. Measured: "depthwise" under "Convolution"
+//! Method: direct convolution, without a matrix product. Measured: "depthwise" under "Convolution"
 //! in `docs/internals/measurements/convolution.md`.
 
 use std::ops::Range;

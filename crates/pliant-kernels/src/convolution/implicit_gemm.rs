@@ -4,10 +4,10 @@
 //! For each block of up to [`block_pixels`] results, the kernel multiplies one slice of the weights
 //! after the other. A slice consists of the weights for parts of one or several runs. A slice stays
 //! in the first-level cache while the next slice is prefetched. Slices are 1.2 times as fast at 7 x
-//! 7 x 512 as whole filters, whose weights come from the second-level cache for each sliver. The
-//! sums of a tile stay in registers over all runs of a slice, because runs of few channels are too
-//! short to load and store the sums for each run. On Zen 5 with AVX-512 and one thread, keeping the
-//! sums is 1.1 to 1.4 times as fast at 16 channels as one pass per run. If the results have
+//! 7 x 512 as whole filters, whose weights come from the second-level cache for each register tile.
+//! The sums of a tile stay in registers over all runs of a slice, because runs of few channels are
+//! too short to load and store the sums for each run. On Zen 5 with AVX-512 and one thread, keeping
+//! the sums is 1.1 to 1.4 times as fast at 16 channels as one pass per run. If the results have
 //! channels first, they are computed in scratch memory and transposed. Taps outside of the input
 //! are skipped, so padding is neither written nor multiplied.
 
@@ -40,7 +40,7 @@ struct ImplicitGemm<'a> {
     panels: usize,
     /// The number of taps of a run: all taps of a filter row if their inputs are adjacent, otherwise 1.
     taps_per_run: usize,
-    /// The number of runs of the whole filter.
+    /// The number of runs (sequences of adjacent inputs for one result) of the whole filter.
     run_count: usize,
     /// The number of blocks into which a line of results is divided; 1 if a block has room for a whole line.
     blocks_per_line: usize,
@@ -59,7 +59,7 @@ struct Sliver {
     out: *mut f32,
     /// The index of the first result among all pixels of the result image.
     row: usize,
-    /// The number of results of the sliver.
+    /// The number of results of the sliver (the rows of its register tile).
     height: usize,
     /// For each dim, the range of filter taps that are inside the input, as its start and its end.
     taps: [(usize, usize); 3],
@@ -192,12 +192,13 @@ pub(super) unsafe fn run(
 }
 
 impl ImplicitGemm<'_> {
-    /// Returns the columns of the widest tile.
+    /// Returns the number of columns of the widest tile.
     fn widest(&self) -> usize {
         self.s.group_filters().min(self.kernels.columns())
     }
 
-    /// Divides the results of a block into slivers, line by line, and adds them to `slivers`.
+    /// Divides the results of a block into slivers (groups of adjacent results), line by line, and
+    /// adds them to `slivers`.
     fn find_slivers(&self, batch: usize, block: usize, slivers: &mut Slivers) {
         let max_height = self.kernels.rows(self.widest());
         let [_, height, width] = self.s.output;
@@ -235,7 +236,8 @@ impl ImplicitGemm<'_> {
         }
     }
 
-    /// Returns the first filter tap of the run with index `run`.
+    /// Returns the first filter tap of run `run`. A run is a sequence of adjacent inputs for one
+    /// result.
     fn first_tap(&self, run: usize) -> [usize; 3] {
         let [_, height, width] = self.s.kernel;
         let per_row = width / self.taps_per_run;
@@ -404,9 +406,10 @@ impl ImplicitGemm<'_> {
         (0..3).map(dim_offset).fold(0, i64::wrapping_add) as isize
     }
 
-    /// Multiplies inputs and weights over some segments of `k`, and adds the products to a sliver
-    /// of `rows` results. A panel that is wider than a tile is processed in strips of columns.
-    /// `clip` is the epilogue of complete sums.
+    /// Multiplies inputs and weights over some segments of `k`, and adds the products to the sums
+    /// of `rows` adjacent results. A panel that is wider than a tile is processed in strips of
+    /// columns. `clip` is the epilogue that is applied to complete sums; `None` if the sums are not
+    /// complete.
     ///
     /// # Safety
     /// As for [`run`].

@@ -1,6 +1,6 @@
 //! Convolution of float32 in 1, 2 and 3 dims, without im2col.
 //!
-//! Recipe: implicit GEMM with channels last, so that the inputs under one row of the filter are
+//! Method: implicit GEMM with channels last, so that the inputs under one row of the filter are
 //! adjacent (`implicit_gemm`). A tile of the matmul micro-kernel has up to 12 results along a line
 //! and a panel of filters. The tile reads one run of `width * channels` adjacent inputs per row of
 //! the filter, in place, with a uniform stride. Weights are packed like any right operand. Taps

@@ -4,7 +4,7 @@
 //! The epilogue computes `activation(x * column_scale[j] + bias[j] + residual[i, j])` with the
 //! widest vectors. Each value is loaded and stored once.
 //!
-//! Recipe: one pass over a tile directly after the matrix product of the tile. Not measured
+//! Method: one pass over a tile directly after the matrix product of the tile. Not measured
 //! separately.
 
 use std::ptr::null;

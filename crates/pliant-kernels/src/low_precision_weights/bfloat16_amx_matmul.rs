@@ -1,7 +1,7 @@
 //! Matrix products of many float32 rows (A) by bfloat16 weights (B) in tile registers
 //! ([`crate::amx`]). A is rounded to bfloat16, too.
 //!
-//! Recipe: blocks of A of up to 256 rows and 512 values of k are converted to bfloat16 once for all
+//! Method: blocks of A of up to 256 rows and 512 values of k are converted to bfloat16 once for all
 //! panels of a piece, in scratch memory that stays in the second-level cache. A strip of 32 columns
 //! of B over the same 512 values of k takes 32 KB and stays in the first-level cache while it is
 //! multiplied by all rows of the block.

@@ -1,13 +1,13 @@
 //! Matrix products of float32 by low-precision weights, with float32 sums: 8-bit and 4-bit integers
 //! with group-wise scales and zero points, and bfloat16.
 //!
-//! Recipe: weights are converted to float32 in registers when they are loaded. For up to
+//! Method: weights are converted to float32 in registers when they are loaded. For up to
 //! [`FEW_ROWS`] rows, the kernel reads the stored bits while it multiplies, two rows of k at a
 //! time. The sum of a group is scaled when it is complete. For more rows, a slice of 128 rows of a
-//! panel is converted to float32 in scratch memory, and all slivers of the float32 micro-kernel
-//! read it from the first-level cache. If there are enough panels, the work is divided only by
-//! panels, so that one thread converts each slice. The whole operand is never copied. Measured
-//! against float32, with the cost of zero points: "Weights of 4, 8 and 16 bits" in
+//! panel is converted to float32 in scratch memory, and all tiles of the float32 micro-kernel read
+//! it from the first-level cache. If there are enough panels, the work is divided only by panels,
+//! so that one thread converts each slice. The whole operand is never copied. Measured against
+//! float32, with the cost of zero points: "Weights of 4, 8 and 16 bits" in
 //! `docs/internals/measurements/low-precision-weights.md`.
 //!
 //! | module | owns |

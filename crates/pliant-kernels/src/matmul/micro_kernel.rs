@@ -1,7 +1,7 @@
 //! The micro-kernel of all float32 and float64 matrix products. It multiplies a sliver (up to 12
 //! rows of A) by a panel (columns of B) and keeps the sums in registers over all of k.
 //!
-//! Recipe: register tiles of 6 rows by 4 vectors with 32 registers (24 sums, 4 vectors of B, one
+//! Method: register tiles of 6 rows by 4 vectors with 32 registers (24 sums, 4 vectors of B, one
 //! broadcast element of A), and of 6 rows by 2 vectors with 16 registers. Narrower tiles have up to
 //! 12 rows. The micro-kernel reads A in place through its strides, and B row by row. k may consist
 //! of several segments, as in a convolution. A tile with few sums splits k: a multiply-add takes 4

@@ -1,11 +1,11 @@
 //! Matrix products with a right operand that the compiler packed into panels
 //! ([`pliant_tensor::panels`]).
 //!
-//! Recipe: a loop over blocks of rows, then panels, then slices of k, then slivers. All slivers of
-//! a block of rows read the same slice of a panel, [`slice_bytes`], from the first-level cache. The
-//! sums of a panel stay in the caches until all of k is added. A block of A stays in the
-//! second-level cache. If k is too large for that, it is split into equal blocks of about
-//! [`BLOCK_DEPTH`]. Rows of A that would conflict in the caches are copied
+//! Method: a loop over blocks of rows, then panels, then slices of k, then slivers (groups of rows
+//! of A). All slivers of a block of rows read the same slice of a panel, [`slice_bytes`], from the
+//! first-level cache. The sums of a panel stay in the caches until all of k is added. A block of A
+//! stays in the second-level cache. If k is too large for that, it is split into equal blocks of
+//! about [`BLOCK_DEPTH`]. Rows of A that would conflict in the caches are copied
 //! ([`super::contiguous_row_copies`]). If the tiles of an instruction set are narrower than a
 //! panel, a panel is processed in several strips. The last panel is padded to the width of the
 //! others. Padding columns are computed only up to a whole vector, and are never written.
@@ -33,8 +33,8 @@ use crate::algorithm_selection::packed::{
 use crate::epilogue::MAX_TILE_COLUMNS;
 use pliant_machine::isa::Isa;
 
-/// Distance in bytes by which a single sliver prefetches panels ahead of the current position, if
-/// panels are read from memory.
+/// Distance in bytes by which panels are prefetched ahead of the current position, if they are read
+/// from memory and A has only one sliver (the rows of one register tile).
 const PREFETCH_DISTANCE: usize = 4096;
 
 /// A matrix product with packed B: `c[m, n] (+)= a[m, k] * b[k, n]`. Strides count elements.

@@ -6,8 +6,8 @@ use super::micro_kernel::ROWS;
 /// Maximum number of rows of A in a block that is multiplied in AMX tile registers.
 pub const TILE_ROWS: usize = 32;
 
-/// Divides `rows` rows into slivers of at most [`ROWS`] rows. Returns the first row and the number
-/// of rows of each sliver.
+/// Divides `rows` rows into slivers (the rows of a register tile) of at most [`ROWS`] rows. Returns
+/// the first row and the number of rows of each sliver.
 pub fn slivers(rows: usize) -> impl Iterator<Item = (usize, usize)> {
     split_evenly(rows, ROWS)
 }

@@ -1,6 +1,6 @@
 //! Pooling of images with channels last, one vector of channels at a time.
 //!
-//! Recipe: a direct loop over the elements of a window that are inside of the image, for up to four
+//! Method: a direct loop over the elements of a window that are inside of the image, for up to four
 //! vectors of channels at once. An element is read once for each window that contains the element,
 //! mostly from the first-level cache.
 

@@ -1,6 +1,6 @@
 //! Pooling of images with contiguous rows, such as images with channels first.
 //!
-//! Recipe: windows are reduced one dim after the other. A strip of input columns is reduced over
+//! Method: windows are reduced one dim after the other. A strip of input columns is reduced over
 //! the planes and rows of the windows, and then over their columns. Between the two steps, if the
 //! windows have a stride, the columns are reordered by their position modulo the stride (phase), so
 //! that vectors load adjacent elements in both steps. Several short lines are processed together,
@@ -17,8 +17,8 @@ use crate::algorithm_selection::convolution::copied_unit;
 use crate::matmul::work_partition::parallel_for;
 use crate::simd::{MathLanes, for_isa};
 
-/// Maximum number of input columns of a strip with several results. The strip then takes 16 KB, and
-/// the copy reordered into phases takes another 16 KB.
+/// Maximum number of input columns of a strip with several results. The strip then takes 16 KB. Its
+/// copy, in which columns are reordered by their position modulo the stride, takes another 16 KB.
 const STRIP_COLUMNS: usize = 4096;
 /// Maximum number of lines of results whose strips are processed together.
 const MAX_LINES: usize = 16;
@@ -30,12 +30,14 @@ struct Strips {
     results: usize,
     /// Maximum number of lines whose strips are processed together.
     lines: usize,
-    /// The stride of the windows along a line, which is also the number of phases.
+    /// The stride of the windows along a line. It is also the number of phases (classes of columns
+    /// with the same position modulo the stride).
     stride: usize,
-    /// The number of columns of a strip in each phase.
+    /// The number of columns of a strip in each phase (class of columns with the same position
+    /// modulo the stride).
     phase_columns: usize,
     /// For each column of a window, the index of its input for the first result. The index refers
-    /// to the strip after its columns are reordered into phases.
+    /// to the strip after its columns are reordered by their position modulo the stride.
     taps: [u16; MAX_WINDOW_COLUMNS as usize],
 }
 
@@ -220,10 +222,11 @@ impl WindowRows {
 }
 
 /// The scratch memory for a group of lines: the strips after the reduction over rows, and their
-/// copies reordered into phases.
+/// copies with columns reordered by their position modulo the stride (phase).
 struct Buffer<'a> {
     strips: &'a mut [f32],
-    /// The strips with columns reordered into phases; empty if the stride is 1.
+    /// The strips with columns reordered by their position modulo the stride (phase); empty if the
+    /// stride is 1.
     phases: &'a mut [f32],
     /// The number of columns of each window that are inside of the image.
     counts: &'a mut [f32],
@@ -301,7 +304,7 @@ impl<'a> Buffer<'a> {
         }
     }
 
-    /// Implements [`Self::split_phases`] for `S` phases, or for any number of phases if `S` is 0.
+    /// Implements [`Self::split_phases`] for a stride of `S`, or for any stride if `S` is 0.
     ///
     /// # Safety
     /// The strips are written.

@@ -1,6 +1,6 @@
 //! Matrix products of 8-bit integers in tile registers ([`crate::amx`]).
 //!
-//! Recipe: blocks of up to 256 rows of A are copied once for all panels of a piece. The copies
+//! Method: blocks of up to 256 rows of A are copied once for all panels of a piece. The copies
 //! start at cache lines and are padded with zeros, because a register whose rows cross cache lines
 //! takes twice as long to load. Blocks of C are up to 32 rows by 32 columns, or up to 16 by 64.
 //! Signed A needs no offset, because the hardware can multiply signed by signed bytes. Sums are
@@ -199,8 +199,8 @@ impl RowCopies {
 }
 
 impl Strip {
-    /// Copies the quads of B for the incomplete last step to `edge`, if `k` is not a multiple of a
-    /// step.
+    /// Copies the quads (groups of four values of k) of B for the incomplete last step to `edge`,
+    /// if `k` is not a multiple of the depth of a step.
     ///
     /// # Safety
     /// As for [`block`].

@@ -1,11 +1,11 @@
-//! The micro-kernel of 8-bit matrix products. It multiplies a sliver of rows by a panel of columns
-//! and keeps the sums in registers over all of k.
+//! The micro-kernel of 8-bit matrix products. It multiplies a sliver (a few rows of A) by a panel
+//! (columns of B) and keeps the sums in registers over all of k.
 //!
 //! A tile is 6 rows by 4 vectors of 16 sums with AVX-512 VNNI, and 6 rows by 2 vectors of 8 sums
 //! with AVX2. The AVX2 kernel multiplies the even and the odd bytes of quads as 16-bit integers,
 //! since the instruction for bytes saturates. Other machines use scalar code.
 //!
-//! Recipe: as for float32 ([`crate::matmul::micro_kernel`]), with four adjacent values of k per
+//! Method: as for float32 ([`crate::matmul::micro_kernel`]), with four adjacent values of k per
 //! lane. Measured: the rates for few rows, and without tile registers for any number of rows, under
 //! "8-bit integers" in `docs/internals/measurements/quantized.md`.
 
@@ -26,7 +26,7 @@ pub struct Tile {
     pub flip: u32,
     /// The address of the first quad (four adjacent values of k) of B.
     pub b: *const i8,
-    /// The stride between rows of quads of B, in bytes.
+    /// The stride between rows of quads (four adjacent values of k) of B, in bytes.
     pub b_row: usize,
     /// The address of the first element of C, whose rows are contiguous.
     pub c: *mut i32,

@@ -1,7 +1,7 @@
 //! Matrix products of 8-bit integers with int32 sums: `c[i, j]` is the sum over `p` of `(a[i, p] -
 //! a_zero[i]) * (b[p, j] - b_zero[j])`.
 //!
-//! Recipe: as for packed float32 operands, with four adjacent values of k in each 32-bit lane. A
+//! Method: as for packed float32 operands, with four adjacent values of k in each 32-bit lane. A
 //! 32-bit word of A (four values of k) is broadcast to all lanes. One instruction (`vpdpbusd`)
 //! multiplies the word's unsigned bytes by the signed bytes of B and adds the four products. k is
 //! not split. The highest bit of signed bytes of A is flipped, which adds 128. Zero points are

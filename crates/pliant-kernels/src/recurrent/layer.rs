@@ -5,7 +5,7 @@
 //! number of steps is the length of the longest sequence. A sequence keeps its state before it
 //! starts and after it ends.
 //!
-//! Recipe: the inputs of a range of steps are multiplied by the input weights in one matrix
+//! Method: the inputs of a range of steps are multiplied by the input weights in one matrix
 //! product. Then each step multiplies the states by the recurrent weights, panel by panel, and
 //! computes the next states of each panel's units. Measured: "Recurrent layers" in
 //! `docs/internals/measurements/recurrent.md`.

@@ -5,7 +5,7 @@
 //! padded to whole vectors, so only the stores of results handle an incomplete last vector. Gates
 //! use the elementary functions of [`crate::math`], which have errors of up to 2 ulp.
 //!
-//! Recipe: one pass over the gates of 16 units while their sums are in the nearest cache. Measured
+//! Method: one pass over the gates of 16 units while their sums are in the nearest cache. Measured
 //! as a whole: "Recurrent layers" in `docs/internals/measurements/recurrent.md`.
 
 use pliant_tensor::rnn_weight_layout::{Cell, StateProduct, UNITS};

@@ -1,6 +1,6 @@
 //! Recurrent layers of float32: LSTM, GRU and plain cells, in one or both directions.
 //!
-//! Recipe: one matrix product multiplies the inputs of a range of steps by the input weights. Gates
+//! Method: one matrix product multiplies the inputs of a range of steps by the input weights. Gates
 //! are interleaved in groups of 16 units ([`pliant_tensor::rnn_weight_layout`]), so that a panel of
 //! the recurrent weights contains all gates of its units. The next states of the units are computed
 //! while the sums are in the nearest cache. The steps of a range are one job of the worker team.

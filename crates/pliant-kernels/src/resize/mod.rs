@@ -1,7 +1,7 @@
 //! The entry point of the declared kernel `resize`, and the code that nearest-neighbour resizing
 //! and interpolation share.
 //!
-//! Recipe: a row of an image is resized once, and kept while the following rows of results need it.
+//! Method: a row of an image is resized once, and kept while the following rows of results need it.
 //! Without weights, results are copies of elements, 16 bytes at a time, and equal rows of results
 //! are copied as a whole (`nearest_neighbor`). With weights, rows are resized in float32 and then
 //! added (`weighted_interpolation`).

@@ -1,6 +1,6 @@
 //! The implementation of the declared kernel `arg_reduce`: argmin and argmax of rows.
 //!
-//! Recipe: a contiguous row is read once, in blocks. Only the block with the best element (largest
+//! Method: a contiguous row is read once, in blocks. Only the block with the best element (largest
 //! or smallest) is searched again. Short rows and strided rows are computed side by side, one row
 //! per lane. If there are few long rows, they are divided into parts.
 

@@ -37,9 +37,9 @@ pub type TwoFn<T> =
 /// A slice function (an elementary function over slices) for one instruction set.
 #[derive(Clone, Copy)]
 pub enum Slices<T> {
-    /// A slice function with one operand.
+    /// A slice function of one operand, such as `exp`.
     One(OneFn<T>),
-    /// A slice function with two operands.
+    /// A slice function of two operands, such as `pow`.
     Two(TwoFn<T>),
 }
 
@@ -56,9 +56,9 @@ impl<T> Slices<T> {
 pub struct VectorFn {
     /// The name of the intrinsic in programs.
     pub name: &'static str,
-    /// Returns the slice function for float32.
+    /// Returns the function over float32 slices for an instruction set.
     pub single: fn(Isa) -> Slices<f32>,
-    /// Returns the slice function for float64; `None` if there is none.
+    /// Returns the function over float64 slices for an instruction set; `None` if there is none.
     pub double: Option<fn(Isa) -> Slices<f64>>,
 }
 
@@ -141,7 +141,8 @@ functions! {
     in_double pow, Pow, fast pow_positive_finite;
 }
 
-/// Returns the declared slice functions, which generated code may call, for an instruction set.
+/// Returns the slice functions (elementary functions over slices, `pliant_vec_*`) that generated
+/// code may call, compiled for an instruction set.
 pub(crate) fn linked(isa: Isa) -> impl Iterator<Item = ExternFn> {
     SLICE_FUNCTIONS.iter().map(move |function| ExternFn {
         name: function.symbol,
@@ -155,7 +156,8 @@ pub(crate) fn linked(isa: Isa) -> impl Iterator<Item = ExternFn> {
     })
 }
 
-/// Returns the address of the implementation of a slice function.
+/// Returns the address of the implementation of a slice function (`pliant_vec_*`) for an
+/// instruction set.
 ///
 /// # Panics
 /// The function has no implementation. A test checks that all have one.

@@ -1,7 +1,7 @@
 //! The loops of slice functions (elementary functions over slices): whole vectors, then a masked
 //! vector for the remaining elements.
 //!
-//! Recipe: one vector at a time, in registers, with the algorithms of [`crate::math`]. Measured:
+//! Method: one vector at a time, in registers, with the algorithms of [`crate::math`]. Measured:
 //! "Elementary functions" in `docs/internals/measurements/functions.md`.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};

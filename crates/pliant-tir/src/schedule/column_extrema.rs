@@ -26,7 +26,7 @@ use crate::statement_traversal::substitute_expr;
 /// 0.25 ms.
 const TILE_RESULTS: i64 = 1024;
 
-/// Returns the slice function for an operator and an element type, if there is one.
+/// Returns the slice function (`pliant_vec_*`) for an operator and an element type, if there is one.
 fn function_of(op: BinOp, dtype: DType) -> Option<&'static SliceFunction> {
     let operation = match op {
         BinOp::Max => SliceOperation::Maximum,
@@ -36,7 +36,8 @@ fn function_of(op: BinOp, dtype: DType) -> Option<&'static SliceFunction> {
     slice_function_for(operation, dtype, dtype)
 }
 
-/// Returns the slice function that accumulates the operand of a reduction along an axis; `None` if no slice function can do this.
+/// Returns the slice function (`pliant_vec_*`) that accumulates the operand of a reduction along an axis; `None` if no
+/// slice function can do this.
 pub fn accumulate_function(
     f: &PrimFunc,
     s: &Stage,

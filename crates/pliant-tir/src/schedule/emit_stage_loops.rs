@@ -314,8 +314,9 @@ pub(super) fn with_fused_axes(f: &mut PrimFunc, s: &Stage) -> Stage {
     fuse(f, s, &runs)
 }
 
-/// Returns the stage with adjacent reduction axes fused, so that a reduction over the pixels of an image is one long contiguous
-/// loop. Spatial axes are not fused, because the stages of a row group share them.
+/// Returns the stage with adjacent reduction axes fused, so that a reduction over the pixels of an image is one long
+/// contiguous loop. Spatial axes are not fused, because the stages of a row group (stages fused into one parallel loop)
+/// share them.
 pub(super) fn with_fused_reductions(f: &mut PrimFunc, s: &Stage) -> Stage {
     if s.reduction(f).is_none() {
         return s.clone();

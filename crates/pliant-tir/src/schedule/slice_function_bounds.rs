@@ -4,8 +4,8 @@ use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc};
 use pliant_kernel_api::slice_functions::{SliceFunction, slice_function};
 use pliant_tensor::DType;
 
-/// Maximum number of elements and maximum stride in a call of a slice function, in elements. Within this limit, the addresses
-/// that the library computes fit 63 bits.
+/// Maximum number of elements and maximum stride in a call of a slice function (`pliant_vec_*`), in elements. Within
+/// this limit, the addresses that the library computes fit 63 bits.
 const LIMIT: i64 = 1 << 30;
 
 /// Returns the term by which error messages describe the called function if it is a slice function (`pliant_vec_*`);
@@ -92,7 +92,7 @@ pub fn bounds_conditions(f: &mut PrimFunc, args: &[Expr]) -> Option<Vec<Expr>> {
     Some(conditions)
 }
 
-/// Returns the slice function that a call names; `None` if it names another function.
+/// Returns the slice function (`pliant_vec_*`) that a call names; `None` if it names another function.
 fn callee(f: &PrimFunc, args: &[Expr]) -> Option<&'static SliceFunction> {
     let ExprData::Str(name) = f.expr(*args.first()?) else { return None };
     slice_function(name)

@@ -28,13 +28,13 @@ use crate::statement_traversal::{for_each_value, map_operands, substitute_expr, 
 
 /// The number of loop points per tile, which is the number of elements of a tile.
 pub const TILE_POINTS: i64 = 512;
-/// The minimum number of points for a call of a slice function, if the number is constant: about two vectors. For fewer points,
-/// generated code is faster.
+/// The minimum number of points for a call of a slice function (`pliant_vec_*`), if the number is constant: about two
+/// vectors. For fewer points, generated code is faster.
 pub const MIN_POINTS: i64 = 16;
 /// Maximum number of slice function calls (`pliant_vec_*`) for one value. Each call may need a tile on the stack.
 const MAX_FUNCTIONS: usize = 8;
 
-/// Returns the slice function of an intrinsic for float32 or float64 elements, if there is one.
+/// Returns the slice function (`pliant_vec_*`) of an intrinsic for float32 or float64 elements, if there is one.
 fn function_of(intrin: Intrin, dtype: DType) -> Option<&'static SliceFunction> {
     slice_function_for(SliceOperation::Elementary(intrin.name()), dtype, dtype)
 }
@@ -47,8 +47,8 @@ fn compute_dtype(dtype: DType) -> DType {
     }
 }
 
-/// Returns the slice function that computes an expression for adjacent points of an axis; `None` if there is no such function, or
-/// if the expression does not depend on the axis.
+/// Returns the slice function (`pliant_vec_*`) that computes an expression for adjacent points of an axis; `None` if
+/// there is no such function, or if the expression does not depend on the axis.
 fn slice_function(f: &PrimFunc, e: Expr, axis: Var) -> Option<&'static SliceFunction> {
     let function = if widens_float16(f, e, axis) {
         slice_function_for(SliceOperation::Convert, DType::Float16, DType::Float32)
@@ -69,8 +69,8 @@ fn widens_float16(f: &PrimFunc, e: Expr, axis: Var) -> bool {
         && !indices.iter().any(|&i| access_guards::reads_memory(f, i))
 }
 
-/// Returns the slice function for a call of an intrinsic, in the data type in which the intrinsic is computed. `None`
-/// if there is none, and for squares, because a multiplication is faster.
+/// Returns the slice function (`pliant_vec_*`) for a call of an intrinsic, in the data type in which the intrinsic is
+/// computed. `None` if there is none, and for squares, because a multiplication is faster.
 fn intrinsic_function(f: &PrimFunc, e: Expr) -> Option<&'static SliceFunction> {
     let ExprData::Call(intrin, args, _) = f.expr(e) else { return None };
     let square = *intrin == Intrin::Pow
@@ -267,7 +267,8 @@ impl TiledValue {
         new
     }
 
-    /// Adds a call of a slice function. Returns its result at the current position in the tile.
+    /// Adds a call of a slice function (`pliant_vec_*`) with the operands `args`. Returns a load of its result at the
+    /// current position in the tile.
     fn push_call(
         &mut self,
         f: &mut PrimFunc,
@@ -326,7 +327,8 @@ impl TiledValue {
         buffers.into_iter().fold(s, |s, b| f.add_stmt(StmtData::Alloc(b, s)))
     }
 
-    /// Emits one call of a slice function on one tile. Appends statements to `out` and new tiles to `buffers`.
+    /// Emits one call of a slice function (`pliant_vec_*`) on one tile. Appends statements to `out` and new tiles to
+    /// `buffers`.
     #[expect(
         clippy::too_many_arguments,
         reason = "the last two parameters are the lists to which results are appended"

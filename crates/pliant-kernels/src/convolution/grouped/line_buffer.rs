@@ -31,7 +31,8 @@ pub(super) struct LineBuffer {
     pub planes: usize,
     /// The number of phases: classes of pixels with the same remainder modulo the stride.
     phases: usize,
-    /// The number of cells of one phase in a row.
+    /// The number of cells of one phase (class of pixels with the same remainder modulo the stride)
+    /// in a row.
     pub phase_cells: usize,
     /// The number of elements of a plane of a row. A plane contains one cell of each pixel.
     pub plane: usize,

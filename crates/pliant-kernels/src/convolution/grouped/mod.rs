@@ -6,7 +6,7 @@
 //! line buffer (`line_buffer`); the copies serve all taps. If all filters belong to one group, each
 //! input is broadcast to all lanes. The sums stay in registers over all taps.
 //!
-//! Recipe: direct convolution on a line buffer of input rows. Measured: the cases in groups under
+//! Method: direct convolution on a line buffer of input rows. Measured: the cases in groups under
 //! "Convolution" in `docs/internals/measurements/convolution.md`.
 //!
 //! | module | owns |
@@ -48,7 +48,8 @@ struct GroupedConvolution<'a> {
     bands: usize,
 }
 
-/// A piece of a grouped convolution: the results of a block of filters, in a band of lines and a part of each line.
+/// A piece of a grouped convolution: the results of a block of filters, in a band (range of lines)
+/// and a part of each line.
 struct Piece<'a> {
     w: &'a GroupedConvolution<'a>,
     block: Block,

@@ -1,7 +1,7 @@
 //! Register tiles of a grouped convolution: adjacent results along a line for one or two vectors of
 //! filters, with sums in registers over all taps and channels.
 //!
-//! Recipe: register tiles as in matrix products, but for direct convolution. Measured as a whole:
+//! Method: register tiles as in matrix products, but for direct convolution. Measured as a whole:
 //! the cases in groups under "Convolution" in `docs/internals/measurements/convolution.md`.
 
 use std::ops::Range;

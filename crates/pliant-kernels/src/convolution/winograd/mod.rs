@@ -1,7 +1,7 @@
 //! Winograd convolution for 3 x 3 filters: F(2x2, 3x3) takes 16 multiplications for 4 results
 //! instead of 36, and F(4x4, 3x3) takes 36 multiplications for 16 results instead of 144.
 //!
-//! Recipe (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015): the input
+//! Method (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015): the input
 //! transform `B^T d B` is applied to 4 x 4 inputs for each tile of 2 x 2 results (6 x 6 for 4 x 4),
 //! with vectors of channels. For each element of a transformed tile, one matrix product multiplies
 //! that element of all tiles of a block by the weights. The compiler has applied the filter

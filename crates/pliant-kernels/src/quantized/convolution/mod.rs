@@ -1,7 +1,7 @@
 //! Convolutions of 8-bit integers in 1, 2 and 3 dims, with int32 sums. Zero points are subtracted
 //! from the inputs and the weights.
 //!
-//! Recipe: im2col, with channels last. Each row of A contains the inputs under the filter for one
+//! Method: im2col, with channels last. Each row of A contains the inputs under the filter for one
 //! result: taps in row-major order, then channels. B contains the weights, in quads (four adjacent
 //! values of k). Blocks of rows are copied into scratch memory, with the zero point of the input as
 //! padding, and multiplied by the int8 matmul ([`super`]). The copies take little time compared
