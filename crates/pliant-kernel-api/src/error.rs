@@ -1,8 +1,8 @@
-//! Errors of library kernel calls with invalid arguments.
+//! Errors of library kernel calls whose arguments violate the declaration of the kernel.
 
 use std::fmt;
 
-/// The kinds of errors of library kernel calls.
+/// What is invalid in a library kernel call: a type, a shape or a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelErrorKind {
     /// An operand has a wrong data type, is missing, or is not a tensor.

@@ -44,8 +44,8 @@ impl View {
         Some(view)
     }
 
-    /// Creates a view of elements of a buffer, which has `elements` elements at the address `data`. The view begins at
-    /// the element `offset`. Dims and strides are as in [`Self::new`].
+    /// Creates a view into a buffer of `elements` elements at the address `data`. `offset` is the index of the first
+    /// element of the view. Dims and strides are as in [`Self::new`].
     ///
     /// # Errors
     /// An element of the view is outside of the buffer, or dims, strides or offset are negative or too large.

@@ -185,7 +185,7 @@ pub struct Attr {
 }
 
 impl Attr {
-    /// Declares an attribute.
+    /// Declares an attribute with a name, a type, a default and a description.
     pub const fn new(
         name: &'static str,
         ty: AttrType,

@@ -14,7 +14,7 @@ use pliant_tensor::DType;
 /// are the address of the first result, the address of the first element of each operand, and the number of elements.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SliceFunction {
-    /// The symbol of the function.
+    /// The linker symbol of the function, such as `pliant_vec_pow_f32`.
     pub symbol: &'static str,
     /// The computed operation.
     pub operation: SliceOperation,

@@ -113,8 +113,9 @@ pub mod packed {
 
     use crate::matmul::micro_kernel::ROWS;
 
-    /// Size in bytes of a slice of a panel, which all slivers (groups of rows of A) of a block read. On Emerald Rapids, slices
-    /// of 128 rows are at least as fast as slices of 160 or 192 rows within 2 %, and 4 % faster than slices of 256 rows.
+    /// Size in bytes of a slice of a panel, which all slivers (groups of rows of A) of a block
+    /// read. On Emerald Rapids, slices of 128 rows are as fast as slices of 160 or 192 rows (within
+    /// 2 %), and 4 % faster than slices of 256 rows.
     pub fn slice_bytes() -> usize {
         Machine::host().slice_bytes()
     }
@@ -337,7 +338,8 @@ pub mod low_precision_weights {
         // Groups of 32 weights, the smallest common ones, stay whole.
         (rows / 32 * 32).clamp(32, MAX_DEPTH)
     }
-    /// Maximum depth of a block of rows of A, with which it stays in the second-level cache. Not measured separately.
+    /// Maximum depth of a block of rows of A. A block of this depth stays in the second-level
+    /// cache. Not measured separately.
     pub const MAX_A_DEPTH: usize = 1024;
 
     /// Maximum number of rows of a block of A. A block of depth [`MAX_A_DEPTH`] takes half of the
@@ -615,7 +617,8 @@ pub mod fft {
     pub fn row_operations(length: usize) -> usize {
         length.saturating_mul(length.max(1).ilog2() as usize + 4)
     }
-    /// Number of operations per microsecond. On Zen 5, a row of 256 real numbers takes 0.7 us.
+    /// Number of operations of a Fourier transform that a thread computes per microsecond. On Zen
+    /// 5, a row of 256 real numbers takes 0.7 us.
     pub fn unit() -> usize {
         pliant_machine::Machine::host().rates.copied
     }

@@ -19,12 +19,13 @@ pub fn round_to_odd_f32(value: f64) -> f32 {
     f32::from_bits((near.to_bits() - past) | 1)
 }
 
-/// As [`round_to_odd_f32`], but rounds a signed integer to float64.
+/// Rounds a signed integer to float64 by round-to-odd, so that rounding the result to a narrower float type is correct.
 pub fn round_to_odd_f64(value: i64) -> f64 {
     round_bits_to_odd(value, value.unsigned_abs()) as f64
 }
 
-/// As [`round_to_odd_f32`], but rounds an unsigned integer to float64.
+/// Rounds an unsigned integer to float64 by round-to-odd, so that rounding the result to a narrower float type is
+/// correct.
 pub fn round_to_odd_f64_unsigned(value: u64) -> f64 {
     round_bits_to_odd(value as i64, value) as u64 as f64
 }

@@ -339,8 +339,9 @@ impl<'a> ReductionNest<'a> {
         facts.range_check(f, iter.binding, iter.min, iter.extent).is_none()
     }
 
-    /// Returns the hoisted init inside copies of the spatial loops, lets and assertions of the path. It runs only at points in
-    /// the ranges of the spatial axes, because no other statement checks these ranges if the reduction loops have no iteration.
+    /// Returns the hoisted init inside copies of the spatial loops, lets and assertions of the path. The init runs only
+    /// at points in the ranges of the spatial axes, because no other statement checks these ranges if the reduction
+    /// loops have no iteration.
     fn hoisted_init(&self, f: &mut PrimFunc) -> Stmt {
         let b = &self.block;
         let mut map: FxHashMap<Var, Expr> = FxHashMap::default();

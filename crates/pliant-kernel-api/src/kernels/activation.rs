@@ -40,7 +40,7 @@ pub(super) const SLOPE: Attr =
 pub(super) const OFFSET: Attr =
     float_attr("offset", 0.0, "the offset of `hard_sigmoid` and `hard_swish`");
 
-/// Declares an attribute of type float.
+/// Declares a float attribute with the default `default` and the description `doc`.
 const fn float_attr(name: &'static str, default: f64, doc: &'static str) -> Attr {
     Attr::new(name, AttrType::Float, AttrDefault::Float(default), doc)
 }

@@ -221,8 +221,8 @@ impl Layer<'_, '_> {
         self.args.get_or("peepholes", &[d, gate * self.hidden + unit], 0.0)
     }
 
-    /// Computes one time step of one sequence: updates the hidden state `h` and the cell state `c`.
-    /// `at` contains the index of the step and that of the sequence.
+    /// Computes one time step of one sequence: updates the hidden state `h` and the cell state `c`. `at` is (index of
+    /// the step, index of the sequence).
     fn step(&self, d: i64, at: (i64, i64), h: &mut [f64], c: &mut [f64]) -> Result<()> {
         let before = h.to_vec();
         let sum = |gate: i64, unit: i64| -> Result<f64> {

@@ -152,8 +152,9 @@ pub struct Cases<'a> {
 }
 
 impl<'a> Cases<'a> {
-    /// Creates a group of benchmark cases, and warms up the measurement of peak rates. The title
-    /// contains `isa_of_kernels`. In debug builds, whose times are meaningless, exits the process.
+    /// Creates a group of benchmark cases, and warms up the measurement of peak rates. The title of
+    /// the table contains `title` and the name of `isa_of_kernels`. In debug builds, whose times
+    /// are meaningless, exits the process.
     pub fn new(
         c: &'a mut Criterion,
         title: &str,

@@ -39,8 +39,8 @@ pub(super) fn range(l: &Line<'_>, first: &Range<usize>, second: &Range<usize>) -
 }
 
 /// Computes the results at the positions `xs` of a line, for all whole vectors of channels. `input`
-/// is the address of the input for filter tap 0 of the first result. `z` is the filter tap in the
-/// first dim, and `rows` is the range of filter taps in the second dim.
+/// is the address of the input for filter tap 0 of the first result. `z` is the index of the filter
+/// tap in the first dim, and `rows` is the range of filter taps in the second dim.
 ///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. All elements are valid. `xs`

@@ -3,8 +3,8 @@
 use super::exp::exp_normal;
 use super::{MathOps, Real, abs, horner, with_sign};
 
-/// Error function. Up to magnitude 1, a polynomial; for larger arguments, 1 minus the exponential
-/// of a polynomial.
+/// Returns the error function of `x`. Up to magnitude 1, it is approximated by a polynomial; for
+/// larger arguments, by 1 minus the exponential of a polynomial.
 #[inline(always)]
 pub fn erf<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let magnitude = abs(b, x);

@@ -438,8 +438,8 @@ unsafe fn reduce<L: MathLanes<Elem = f32>, C: Reduction<L>>(
     }
 }
 
-/// Reduces `V` vectors of columns over the rows under the windows. Each vector starts at the given
-/// position relative to `column`.
+/// Reduces `V` vectors of columns over the rows under the windows. Vector `v` starts at column
+/// `column + at[v]`.
 ///
 /// # Safety
 /// As for [`max_lines`]; the columns are inside of the image.

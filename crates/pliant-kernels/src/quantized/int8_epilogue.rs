@@ -155,7 +155,7 @@ unsafe fn to_bytes<L: Lanes<Elem = f32>>(b: &Requantization, t: &EpilogueTile) {
 }
 
 impl Requantization {
-    /// Returns the byte for the result `x`, as a float with an integer value.
+    /// Requantises the result `x`. Returns the 8-bit integer as a float.
     #[inline(always)]
     fn value(&self, x: f32) -> f32 {
         let x = round_even(x / self.divisor) + self.zero;

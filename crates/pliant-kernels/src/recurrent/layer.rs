@@ -2,8 +2,8 @@
 //! and time steps.
 //!
 //! Steps are numbered in the order in which they are computed. If sequences have lengths, the
-//! number of steps is the length of the longest sequence. A sequence keeps its state before it
-//! starts and after it ends.
+//! number of steps is the length of the longest sequence. In the steps before the start and after
+//! the end of a sequence, its state does not change.
 //!
 //! Method: the inputs of a range of steps are multiplied by the input weights in one matrix
 //! product. Then each step multiplies the states by the recurrent weights, panel by panel, and

@@ -87,7 +87,7 @@ impl<T> Rows<T> {
 }
 
 impl Rows<u8> {
-    /// The same rows, with elements of another type. Strides count elements of that type.
+    /// Reinterprets the elements of the rows as type `T`. Strides then count elements of type `T`.
     pub fn of_type<T>(&self) -> &Rows<T> {
         // SAFETY: only the type of the address differs.
         unsafe { &*std::ptr::from_ref(self).cast() }

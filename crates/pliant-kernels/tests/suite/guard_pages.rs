@@ -16,14 +16,14 @@ impl<T: Copy> Guarded<T> {
         Guarded::at_offset(values, at_end, 0)
     }
 
-    /// Copies `values` as [`Guarded::new`] does. But if `at_end` is false, the memory starts one
+    /// Copies `values` to memory that ends directly before a guard page (`at_end`), or starts one
     /// byte after a guard page, at an odd address.
     pub fn bytes(values: &[T], at_end: bool) -> Guarded<T> {
         const { assert!(align_of::<T>() == 1) };
         Guarded::at_offset(values, at_end, 1)
     }
 
-    /// Copies `values` as [`Guarded::new`] does. But if `at_end` is false, the memory starts
+    /// Copies `values` to memory that ends directly before a guard page (`at_end`), or starts
     /// `offset` bytes after a guard page.
     fn at_offset(values: &[T], at_end: bool, offset: usize) -> Guarded<T> {
         // SAFETY: `sysconf` only returns a number.

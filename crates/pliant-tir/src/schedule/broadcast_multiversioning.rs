@@ -1,6 +1,7 @@
-//! Multiversioning of stages that broadcast operands. If a size is only known at run time, such a stage selects index 0 where the
-//! size is 1. This file emits a version of the stage for each outcome of these conditions. Each version has plain indices, so
-//! that its loops can be vectorized and matmuls are recognized.
+//! Multiversioning of stages that broadcast operands. If a size is known only at run time, the index of such an operand
+//! is a conditional: 0 if the size is 1, otherwise the index of the result. This file emits a version of the stage for
+//! each outcome of these conditions. Each version has plain indices, so that its loops can be vectorized and matmuls
+//! are recognized.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{BinOp, Expr, ExprData, PrimFunc, Stmt, StmtData, Var};
@@ -15,8 +16,8 @@ use crate::statement_traversal::{ExprRewriter, uses_any};
 /// versions are emitted: one for the case that no condition holds, and one that selects indices for each element.
 const MAX_CONDITIONS: usize = 2;
 
-/// Returns the conditions by which a stage selects between index 0 and another index, and which do not change while the stage
-/// runs.
+/// Returns the conditions by which the indices of a stage select between 0 and another index. Only conditions that do
+/// not change while the stage runs are returned.
 pub(super) fn broadcast_conditions(f: &PrimFunc, s: &Stage) -> Vec<Expr> {
     let Body::Store { value, .. } = &s.body else { return Vec::new() };
     let axis = |v: Var| s.axes.iter().any(|a| a.var == v);

@@ -1,9 +1,10 @@
-//! Column maxima and minima, computed by slice functions of the run-time library.
+//! Reductions of columns to their maxima or minima, computed by slice functions (`pliant_vec_*`) of the run-time
+//! library.
 //!
-//! Generated code has vectors of at most 128 bits, and propagating NaN takes several instructions per vector. Therefore the loops
-//! call `pliant_vec_maximum_<type>` and `pliant_vec_minimum_<type>`, which use wider vectors: a tile contains adjacent results,
-//! and each call accumulates a slice of one row of the operand into the tile. This requires that the reduction reads its operand
-//! unchanged from memory.
+//! Generated code has vectors of at most 128 bits, and propagating NaN takes several instructions per vector. Therefore
+//! the loops call `pliant_vec_maximum_<type>` and `pliant_vec_minimum_<type>`, which use wider vectors: a tile contains
+//! adjacent results, and each call accumulates a slice of one row of the operand into the tile. This requires that the
+//! reduction reads its operand unchanged from memory.
 
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty};
 use pliant_kernel_api::slice_functions::{SliceFunction, SliceOperation, slice_function_for};

@@ -47,7 +47,7 @@ pub(super) enum AccessPattern {
     Contiguous,
     /// Adjacent values of the axis access elements at a constant distance in memory.
     Strided,
-    /// The address depends on the axis in another way.
+    /// The address depends on the axis in a way that none of the other variants describes.
     Other,
 }
 

@@ -34,7 +34,7 @@ pub(super) struct LineBuffer {
     /// The number of cells of one phase (class of pixels with the same remainder modulo the stride)
     /// in a row.
     pub phase_cells: usize,
-    /// The number of elements of a plane of a row. A plane contains one cell of each pixel.
+    /// The number of elements of one plane of a row. A plane consists of one cell for each pixel.
     pub plane: usize,
     /// The number of input rows that the filter spans in its second dim, including dilation.
     pub rows: usize,

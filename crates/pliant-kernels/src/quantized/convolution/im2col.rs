@@ -92,7 +92,8 @@ impl<'a> Patches<'a> {
     }
 }
 
-/// Copies patches to rows, as [`Patches::copy`] does, compiled for the instructions of `L`.
+/// Copies the patches of a range of results to rows ([`Patches::copy`]), compiled for the
+/// instructions of `L`.
 ///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them; as for [`Patches::copy`].
@@ -157,7 +158,8 @@ unsafe fn copy_bytes(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Copies at least `N` bytes in chunks of `N` bytes. The last chunk may overlap the previous chunk.
+/// Copies `len` bytes (at least `N`) in chunks of `N` bytes. The last chunk may overlap the
+/// previous chunk.
 ///
 /// # Safety
 /// As for [`copy_bytes`].

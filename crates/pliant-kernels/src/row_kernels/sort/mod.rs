@@ -58,7 +58,7 @@ struct Column<R> {
 }
 
 impl<R: Copy + Ord> Column<R> {
-    /// Returns the smaller element and the larger element in each lane.
+    /// Returns the smaller and the larger element of `self` and `other` in each lane.
     #[inline(always)]
     fn sorted(self, other: Self) -> (Self, Self) {
         let (mut low, mut high) = (self, other);
