@@ -263,7 +263,7 @@ impl Kernel {
         Some((attr, first))
     }
 
-    /// Returns the attributes, each with the id of its name and the index of its first number among the numbers of a
+    /// Returns the attributes, each with the hash of its name and the index of its first number among the numbers of a
     /// call.
     fn attrs_by_id(&self) -> impl Iterator<Item = (u64, usize, &'static Attr)> {
         self.attrs.iter().scan(0, |next, attr| {

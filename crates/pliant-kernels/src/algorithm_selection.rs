@@ -523,9 +523,10 @@ pub mod convolution {
     /// pieces than [`short_pieces`]. Not measured. With 3 x 3 filters, four lines of results need
     /// six rows of inputs.
     const MIN_BAND_LINES: usize = 4;
-    /// Maximum number of columns of a panel that belongs to one group, for the implementation of grouped convolution with few
-    /// filters per group: two vectors of 512 bits. For 3 x 3 filters with stride 1 and 32 groups, this implementation is 12
-    /// times as fast as the GEMM for 4 channels per group, 5 times for 8, 3 times for 16 and 2 times for 32.
+    /// Maximum panel width, in columns (filters), of a group that has its own panels, for the
+    /// implementation of grouped convolution with few filters per group: two vectors of 512 bits.
+    /// For 3 x 3 filters with stride 1 and 32 groups, this implementation is 12 times as fast as
+    /// the GEMM for 4 channels per group, 5 times for 8, 3 times for 16 and 2 times for 32.
     const MAX_GROUP_WIDTH: i64 = 32;
     /// Maximum number of elements of a line buffer, unless even a minimal part of a line needs more: half of a first-level cache.
     /// Not measured.

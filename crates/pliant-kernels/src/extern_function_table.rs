@@ -40,9 +40,9 @@ pub struct ExternFn {
 }
 
 impl ExternFn {
-    /// Whether programs may call the function with `T.call_extern`. Permitted are functions that
-    /// take only numbers, or whose memory accesses are bounds-checked. Other functions trust the
-    /// addresses that the code generator passes.
+    /// Whether programs may call the function with `T.call_extern`. This is the case for functions
+    /// that take only numbers, and for functions whose memory accesses are bounds-checked. All
+    /// other functions trust the addresses that the code generator passes.
     pub fn from_script(&self) -> bool {
         self.runtime || !self.params.contains(&ExternTy::Ptr)
     }

@@ -19,7 +19,8 @@ pub enum TensorFault {
 /// The number of variants of [`TensorFault`].
 pub const TENSOR_FAULTS: usize = 3;
 
-/// Packs an element type of one lane into a word: code, bits and lanes as in `DLDataType`.
+/// Packs a scalar element type into a word with the layout of `DLDataType`: the type code, the
+/// number of bits, and one lane.
 pub fn dtype_word(code: u8, bits: u8) -> i64 {
     i64::from(code) | i64::from(bits) << 8 | 1 << 16
 }

@@ -334,7 +334,7 @@ fn only_store_indices(f: &PrimFunc, s: Stmt, buffer: Buffer) -> Option<Box<[Expr
     if stores.len() == 1 { stores.pop() } else { None }
 }
 
-/// Whether a statement reads a buffer only at the indices `at` and takes none of its addresses.
+/// Whether a statement reads a buffer only at the indices `at` and does not take the address of an element.
 fn reads_only_at(f: &PrimFunc, s: Stmt, buffer: Buffer, at: &[Expr]) -> bool {
     let mut ok = true;
     for_each_stmt(f, s, &mut |_, data| {

@@ -1,6 +1,6 @@
-//! Inserts assertions in front of every call of a slice function (`pliant_vec_*`) that the call stays inside its buffers. Calls
-//! that a schedule emitted are also checked, although the schedule guarantees this. Test builds use the assertions to find bugs
-//! in schedules.
+//! Inserts assertions in front of every call of a slice function (`pliant_vec_*`). The assertions check that the call
+//! stays inside its buffers. Calls that a schedule emitted are also checked, although the schedule guarantees this.
+//! Test builds use the assertions to find bugs in schedules.
 
 use std::sync::Arc;
 

@@ -120,8 +120,7 @@ fn flops(_: &Call, sizes: &Sizes) -> f64 {
     2.0 * scores * (size("size") + size("value_size"))
 }
 
-/// The causal mask: the range of keys that a query attends to, from the positions of query and
-/// keys.
+/// The causal mask, which determines from the positions of a query and a key whether the query attends to the key.
 struct CausalMask {
     enabled: bool,
     offset: i64,

@@ -149,7 +149,7 @@ impl VisibleKeys {
 
 /// The rows of values that [`check_finite`] examines, and its result.
 pub struct FiniteCheck {
-    /// The address of the first element, and the distance between rows.
+    /// The address of the first element. The field `row` is the distance between rows, in elements.
     pub from: *const f32,
     pub row: isize,
     pub rows: usize,

@@ -9,7 +9,8 @@ use crate::epilogue::{ClipEpilogue, EpilogueTile, Position, TileEpilogue};
 use crate::matmul::work_partition::even_part;
 use pliant_machine::isa::Isa;
 
-/// Maximum number of results of a part of a line, so that threads share long lines. A multiple of the results of a tile.
+/// Maximum number of results of a part of a line. Long lines are divided into parts so that threads
+/// can share them. The number is a multiple of the results of a tile.
 pub(super) const PART: usize = 480;
 
 /// A line of results, or adjacent results of a line. Dims with one element may have arbitrary strides, so addresses are computed

@@ -160,7 +160,7 @@ impl Sizes {
         (self, first_pixel)
     }
 
-    /// Returns the index of the weight row for a filter tap and its first channel.
+    /// Returns the index of the weight row for a filter tap and the first channel.
     pub(super) fn weight_row(&self, tap: [usize; 3]) -> usize {
         let [z, y, x] = [0, 1, 2].map(|d| tap[d] + self.first_tap[d]);
         ((z * self.taps[1] + y) * self.taps[2] + x) * self.group_channels()
@@ -215,8 +215,9 @@ impl Sizes {
         low.min(high)..high
     }
 
-    /// Returns the end of the range of results along a line that starts at `x` and shares the
-    /// filter taps `taps` inside the input. The end is at least `x + 1` and at most `limit`.
+    /// Returns the end of the longest range of results along a line, starting at `x`, for which the
+    /// same filter taps `taps` are inside the input. The end is at least `x + 1` and at most
+    /// `limit`.
     pub(super) fn same_taps_end(&self, x: usize, taps: &Range<usize>, limit: usize) -> usize {
         let mut end = x + 1;
         if *taps == (0..self.kernel[2]) {

@@ -214,8 +214,8 @@ unsafe fn slice<L: Widen, S: StorageFormat>(p: &Panel, rows: Range<usize>, to: *
     }
 }
 
-/// Converts rows as [`slice`] does, with scales if `SCALES` is true and zero points if `ZEROS` is true. Loops over
-/// groups, whose scale and zero point stay in registers.
+/// Implements [`slice`] with scales if `SCALES` is true, and with zero points if `ZEROS` is true.
+/// Loops over groups, whose scale and zero point stay in registers.
 ///
 /// # Safety
 /// As for [`widen`].

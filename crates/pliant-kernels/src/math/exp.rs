@@ -223,8 +223,9 @@ pub fn tanh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
 }
 
 /// Logistic function, computed from `e^-|x|`, which does not overflow. One Newton step corrects the
-/// rounding errors of the denominator and the quotient. It needs no second division: the inverse of
-/// the denominator is the quotient itself for `x >= 0`, and 1 minus the quotient for `x < 0`.
+/// rounding errors of the denominator and the quotient. The step needs no second division: the
+/// inverse of the denominator is the quotient itself for `x >= 0`, and 1 minus the quotient for
+/// `x < 0`.
 #[inline(always)]
 pub fn sigmoid<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let (zero, one) = (b.f(0.0), b.f(1.0));

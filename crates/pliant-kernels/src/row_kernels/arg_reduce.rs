@@ -114,7 +114,8 @@ fn is_better_key<K: Key, const LARGEST: bool>(a: K, b: K) -> bool {
 
 // ---- contiguous rows ----
 
-/// Number of elements of a contiguous row in a block, within which the best element is searched.
+/// Number of elements of a block. A contiguous row is divided into blocks, and the best element is
+/// searched only in the block that contains it.
 const BLOCK: usize = 512;
 /// Number of elements of a block that are compared in parallel.
 const LANES: usize = 64;

@@ -484,8 +484,8 @@ pub(super) fn guarded_body(f: &mut PrimFunc, s: &Stage) -> Stmt {
     access_guards::wrap(f, &s.guards, body)
 }
 
-/// Puts the guards (bindings and checks) of a stage in front of `body`, which consists of loops over an axis with the given
-/// extent. The guards must not depend on this axis. They run only if the extent is positive.
+/// Puts the guards (bindings and checks) of a stage in front of `body`, which consists of loops over an axis with the
+/// given extent. The guards must not depend on this axis. The guards run only if the extent is positive.
 pub(super) fn hoist_guards(f: &mut PrimFunc, s: &Stage, extent: Expr, body: Stmt) -> Stmt {
     if s.guards.is_empty() {
         return body;

@@ -32,7 +32,8 @@ pub(super) const MAX_UNPACKED_ROWS: i64 = 192;
 pub(super) const MAX_PANELS: i64 = 4;
 /// The number of rows of the kernels' register tiles.
 const TILE_ROWS: i64 = 6;
-/// Minimum duration in microseconds of blocks that are split to share work between threads.
+/// Minimum duration of a block in microseconds, if a matmul is split into more blocks to share the work between
+/// threads.
 const MIN_BLOCK_MICROSECONDS: i64 = 4;
 /// Upper limit of the estimated duration of one matmul, in microseconds. The number of blocks depends on this estimate.
 const MAX_PRODUCT_MICROSECONDS: i64 = 1 << 16;

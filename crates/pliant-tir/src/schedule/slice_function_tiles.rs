@@ -281,7 +281,7 @@ impl TiledValue {
         f.load(tile, &[offset])
     }
 
-    /// Returns the remaining expression at point `at` of the axis. It reads the tiles at position `offset`.
+    /// Returns the remaining expression at point `at` of the axis. The expression reads the tiles at position `offset`.
     pub fn value_at(&self, f: &mut PrimFunc, axis: Var, at: Expr, offset: Expr) -> Expr {
         let map = FxHashMap::from_iter([(axis, at), (self.position, offset)]);
         substitute_expr(f, self.value, &map)

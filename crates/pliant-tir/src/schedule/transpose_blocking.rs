@@ -194,7 +194,7 @@ impl BlockedStage {
         strip_loops(f, points, &vector_widths(GATHER_LANES), &mut copy, &mut over_points)
     }
 
-    /// Emits the loops that compute the results of a block. They read copied operands from the scratch buffers.
+    /// Emits the loops that compute the results of a block. The loops read copied operands from the scratch buffers.
     fn results(
         &self,
         f: &mut PrimFunc,

@@ -59,7 +59,8 @@ struct Piece<'a> {
     xs: Range<usize>,
     /// The memory of this piece's line buffer.
     buffer: *mut f32,
-    /// The weights of the block of filters: in place, or a padded copy.
+    /// The address of the weights of the block of filters, which are read in place or from a padded
+    /// copy.
     weights: *const f32,
     /// The distance between rows of weights, in elements.
     weight_row_stride: usize,
@@ -200,8 +201,8 @@ impl Piece<'_> {
     }
 }
 
-/// Copies the input rows `new` into the line buffer, and computes line `y` of the results. The
-/// index of a row includes the rows of padding before the input.
+/// Copies the input rows `new` into the line buffer, and computes line `y` of the results. Row
+/// indices include the rows of padding before the input: index 0 is the first padding row.
 ///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. As for [`run`].

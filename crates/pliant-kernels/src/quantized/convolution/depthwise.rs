@@ -39,7 +39,8 @@ struct DepthwiseTile<'a> {
     to: (*mut i32, usize),
 }
 
-/// Computes a depthwise convolution of 8-bit integers on the worker team.
+/// Computes a depthwise convolution of 8-bit integers on the worker team. `zero` is the zero point
+/// of the input. Returns a kernel status.
 ///
 /// # Safety
 /// As for [`super::run`].

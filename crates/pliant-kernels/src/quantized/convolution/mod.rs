@@ -72,8 +72,8 @@ struct GroupedProducts<'a> {
     c: &'a Convolution,
     s: &'a Sizes,
     isa: Isa,
-    /// The number of rows and the number of columns of each matrix product. Rows are the results of
-    /// all images, columns the filters of a group.
+    /// The number of rows of each matrix product, one for each result of all images. The field
+    /// `columns` is the number of columns, one for each filter of a group.
     rows: usize,
     columns: usize,
     /// The number of multiplications for each sum.

@@ -92,7 +92,8 @@ mod tests {
         assert_eq!(minimum.len, 63);
     }
 
-    /// Zero-one principle: a network sorts all inputs if it sorts all inputs of zeros and ones.
+    /// Tests the network by the zero-one principle: a network sorts all inputs if it sorts all
+    /// inputs of zeros and ones.
     #[test]
     fn network_sorts_all_zero_one_inputs() {
         for wires in 0..=MAX_NETWORK {
