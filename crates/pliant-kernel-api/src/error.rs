@@ -13,7 +13,7 @@ pub enum KernelErrorKind {
     Value,
 }
 
-/// The error of a call with invalid arguments.
+/// The error of a library kernel call with invalid arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelError {
     /// The name of the called kernel.

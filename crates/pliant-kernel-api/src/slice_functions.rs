@@ -16,9 +16,9 @@ use pliant_tensor::DType;
 pub struct SliceFunction {
     /// The linker symbol of the function, such as `pliant_vec_pow_f32`.
     pub symbol: &'static str,
-    /// The computed operation.
+    /// The operation that the function computes for each element.
     pub operation: SliceOperation,
-    /// The names of the operands.
+    /// The names of the operands, such as `x` and `y`.
     pub operands: &'static [&'static str],
     /// The data type of all operands.
     pub operand_dtype: DType,

@@ -12,7 +12,7 @@ use crate::{
 /// A lowering pass, which transforms one loop function in place.
 pub type PassFn = fn(&mut PrimFunc) -> Result<(), LowerError>;
 
-/// A row of the table of lowering passes.
+/// A lowering pass: its name, its description and its function.
 #[derive(Clone, Copy)]
 pub struct PrimPass {
     /// The name of the pass, as given to the option `--passes=`.

@@ -192,7 +192,7 @@ impl<'a> Args<'a> {
     }
 }
 
-/// Rounds to the precision of float32.
+/// Rounds a number to the nearest float32, and returns it as float64.
 pub(crate) fn round_f32(v: f64) -> f64 {
     f64::from(v as f32)
 }

@@ -158,7 +158,8 @@ pub struct FiniteCheck {
     pub all_finite: bool,
 }
 
-/// Checks whether all elements are finite.
+/// Checks whether all elements of `values` are finite, and stores the answer in
+/// `values.all_finite`.
 ///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. All elements are valid.

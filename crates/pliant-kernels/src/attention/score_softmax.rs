@@ -26,9 +26,9 @@ pub struct Row {
     pub low: usize,
     /// The end (exclusive) of the range of columns to which the row attends.
     pub high: usize,
-    /// The address of the bias of column 0, or null.
+    /// The address of the bias of column 0, or null if absent.
     pub bias: *const f32,
-    /// The address of the mask of column 0, or null.
+    /// The address of the mask of column 0, or null if absent.
     pub mask: *const u8,
     /// The maximum score of the row so far.
     pub largest: f32,

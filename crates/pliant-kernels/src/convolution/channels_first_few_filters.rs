@@ -66,7 +66,7 @@ impl Planes {
         Some((Planes { data, phase, line, plane, channel, image }, elements))
     }
 
-    /// Returns the address of a line of the first channel.
+    /// Returns the address of line `y` of plane `z` of image `batch`, for the first channel.
     fn line(&self, batch: usize, z: usize, y: usize) -> *mut f32 {
         self.data.wrapping_add(batch * self.image + z * self.plane + y * self.line)
     }

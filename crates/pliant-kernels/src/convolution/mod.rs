@@ -100,7 +100,7 @@ pub struct Convolution {
     pub before: [i64; 3],
     /// The input images: address and strides.
     pub x: Image<*const f32>,
-    /// The address of the (packed) weights.
+    /// The address of the weights, which are packed into panels except for depthwise convolutions.
     pub weights: *const f32,
     /// Number of columns of a panel of weights, or number of filters of a group if groups share
     /// panels. Ignored if weights are not packed.

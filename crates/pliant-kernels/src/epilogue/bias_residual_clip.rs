@@ -16,7 +16,7 @@ use pliant_machine::isa::Isa;
 /// The epilogue `clip(x + bias[j] + residual[i, j], low, high)`, in which NaN propagates.
 #[derive(Clone, Copy, Debug)]
 pub struct ClipEpilogue {
-    /// The address of the bias of the first column, or null.
+    /// The address of the bias of the first column, or null if absent.
     bias: *const f32,
     /// The residual, a tensor that is added to the results; `None` if there is none.
     residual: Option<Residual>,

@@ -35,9 +35,9 @@ pub const MAX_TILE_COLUMNS: usize = 64;
 /// The epilogue of float32 results: `activation(x * column_scale[j] + bias[j] + residual[i, j])`.
 #[derive(Clone, Copy, Debug)]
 pub struct Epilogue {
-    /// The address of the factors, one for each column, or null.
+    /// The address of the factors, one for each column, or null if absent.
     pub column_scale: *const f32,
-    /// The address of the biases, one for each column, or null.
+    /// The address of the biases, one for each column, or null if absent.
     pub bias: *const f32,
     /// A tensor that is added to the results, element by element; `None` for none.
     pub residual: Option<Residual>,

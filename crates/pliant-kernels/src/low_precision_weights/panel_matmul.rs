@@ -27,9 +27,9 @@ pub(super) struct Panel {
     pub a: *const f32,
     pub a_row: isize,
     pub b: *const u8,
-    /// The address of the scales of this panel, or null.
+    /// The address of the scales of this panel, or null if absent.
     pub scales: *const f32,
-    /// The address of the zero points of this panel, or null.
+    /// The address of the zero points of this panel, or null if absent.
     pub zeros: *const f32,
     pub c: *mut f32,
     pub c_row: isize,

@@ -74,7 +74,7 @@ pub(super) struct MatmulPlan {
     call_vars: Vec<Var>,
     /// Whether the results are added to the previous contents of C.
     pub accumulate: bool,
-    /// The number of columns of a panel, if B is packed into panels.
+    /// The number of columns of a panel, if B is packed into panels; otherwise `None`.
     pub width: Option<Expr>,
 }
 
