@@ -29,9 +29,8 @@ const MAX_BLOCK_ROWS: usize = 132;
 const MIN_BLOCK_ROWS: usize = 24;
 
 impl Machine {
-    /// Returns the number of pieces into which a large amount of work is divided: four per core, so
-    /// that cores of different speed finish at the same time. Measured with eight pieces on two
-    /// cores, not with more cores.
+    /// Returns the number of pieces into which a large amount of work is divided: four per core, so that cores of
+    /// different speed finish at the same time. The number was measured only on two cores (eight pieces).
     pub fn pieces(&self) -> usize {
         (4 * self.cores).clamp(8, MAX_PIECES)
     }

@@ -1,9 +1,10 @@
 //! The packed memory layout of constant weights of recurrent layers, which kernels read sequentially.
 //!
-//! The rows of the weights in ONNX are ordered by gate, then by unit. As columns of a right operand they are interleaved: for each
-//! group of [`UNITS`] units, the columns of the first gate, then those of the next gate, and so on. Columns are split into panels
-//! as in [`crate::pack_panels`]. A panel of the recurrent weights contains whole groups of units, so the product with one panel
-//! computes all gates of its units. The last group is padded with zeros.
+//! The rows of the weights in ONNX are ordered by gate, then by unit. As columns of a right operand they are
+//! interleaved: for each group of [`UNITS`] units, the columns of the first gate, then those of the next gate, and so
+//! on. Columns are split into panels as in [`crate::pack_panels`]. A panel of the recurrent weights contains whole
+//! groups of units, so the matrix product with one panel computes all gates of its units. The last group is padded with
+//! zeros.
 
 /// Number of units of the recurrent layer in a group, which is the number of lanes of the widest vector.
 pub const UNITS: usize = 16;
@@ -15,21 +16,22 @@ pub const INPUT_WIDTH: usize = 64;
 pub enum Cell {
     /// LSTM, with the gates input, output, forget, cell.
     Lstm,
-    /// GRU, with the gates update, reset, hidden. The reset gate is applied to the state before the product with the recurrent
-    /// weights.
+    /// GRU, with the gates update, reset, hidden. The reset gate is applied to the state before the matrix product with
+    /// the recurrent weights.
     Gru,
-    /// GRU with `linear_before_reset`: the reset gate is applied to the product of the state with the recurrent weights.
+    /// GRU with `linear_before_reset`: the reset gate is applied to the matrix product of the state with the recurrent
+    /// weights.
     LinearGru,
     /// Elman RNN: the new state is the hyperbolic tangent of the sums.
     Rnn,
 }
 
-/// One product of the state with recurrent weights in a time step, which computes one or more gates.
+/// One matrix product of the state with recurrent weights in a time step, which computes one or more gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateProduct {
-    /// The index of the first gate that the product computes.
+    /// The index of the first gate that the matrix product computes.
     pub first: usize,
-    /// The number of gates that the product computes.
+    /// The number of gates that the matrix product computes.
     pub gates: usize,
     /// The number of columns of a panel of the weights.
     pub width: usize,
@@ -69,7 +71,7 @@ impl Cell {
         if self == Cell::LinearGru { 4 } else { self.gates() }
     }
 
-    /// Returns the products of the state with recurrent weights in one time step.
+    /// Returns the matrix products of the state with recurrent weights in one time step.
     pub fn state_products(self) -> &'static [StateProduct] {
         const LSTM: [StateProduct; 1] = [state_product(0, 4)];
         const GRU: [StateProduct; 2] = [state_product(0, 2), state_product(2, 1)];
@@ -89,8 +91,8 @@ impl Cell {
         columns(hidden, self.gates(), INPUT_WIDTH)
     }
 
-    /// Returns the number of columns of the packed recurrent weights of all products, for `hidden`
-    /// units; `None` on overflow.
+    /// Returns the number of columns of the packed recurrent weights of all matrix products, for `hidden` units; `None`
+    /// on overflow.
     pub fn state_columns(self, hidden: usize) -> Option<usize> {
         let each = self.state_products().iter().map(|p| columns(hidden, p.gates, p.width));
         each.sum()
@@ -145,8 +147,8 @@ pub fn pack_input(cell: Cell, weights: &[f32], hidden: usize, k: usize) -> Optio
     Some(out)
 }
 
-/// Packs the recurrent weights `[gates * hidden, hidden]` of one direction into the panels of all products of a time step. `None`
-/// if the sizes do not match.
+/// Packs the recurrent weights `[gates * hidden, hidden]` of one direction into the panels of all matrix products of a
+/// time step. `None` if the sizes do not match.
 pub fn pack_state(cell: Cell, weights: &[f32], hidden: usize) -> Option<Vec<f32>> {
     let mut out = Vec::new();
     fits(weights, cell.gates(), hidden, hidden)?;

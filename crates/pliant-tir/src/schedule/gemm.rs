@@ -88,7 +88,7 @@ pub(super) struct CallRegion {
     pub rows: Expr,
     /// The number of columns of each matmul's result in the region.
     pub columns: Expr,
-    /// The index of the panel of B that starts with the first column.
+    /// The index of the panel of B that starts with the first column of the region.
     pub panel: Expr,
     /// The buffer to which the results are written and its row stride in elements; `None` if they are written to C. Columns are
     /// contiguous.

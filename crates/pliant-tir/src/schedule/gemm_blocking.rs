@@ -1,22 +1,23 @@
 //! Blocking of matmuls with epilogues: chooses the sizes of the blocks of results, and emits the loop over the blocks.
 //!
-//! A block consists of some rows and a few panels of columns, which one kernel call computes. The epilogue runs over the results
-//! of the block while they are in the L1 or L2 cache. Blocks of the same columns are adjacent, so that a thread reads its part of
-//! B from its L2 cache, block after block.
+//! A block consists of some rows and a few panels of columns, which one kernel call computes. The epilogue runs over
+//! the results of the block while they are in the L1 or L2 cache. Blocks of the same columns are adjacent, so that a
+//! thread reads its part of B from its L2 cache, block after block.
 //!
-//! - A block has as many rows as the kernels process at once ([`Machine::block_rows`]): 132 on Emerald Rapids. 132 rows by 256
-//!   columns of float32 take 132 KB and fit the second-level cache. With 48 rows, a product of 384 by 1152 and its bias took 8 %
-//!   longer than the unblocked product on one thread, because fewer rows read each slice of a panel.
-//! - Adjacent blocks have equally many panels. With 512 rows by 384 columns in blocks of 4 and 2 panels, one of two threads got
-//!   more work than the other, and the whole took a fifth longer.
-//! - A right operand that is not packed is packed again for each block. With 48 rows of inner size 32, packing took twice the
-//!   time of the matmuls. Such blocks have up to [`MAX_UNPACKED_ROWS`] rows.
-//! - If there are fewer than [`target_blocks`] blocks, blocks get fewer panels, down to one, and fewer rows if the panels cannot
-//!   be shared evenly. Each block must still take [`MIN_BLOCK_MICROSECONDS`] microseconds: calls of 2 us (7 by 384 by 384 in six
-//!   blocks) took a fifth longer than one call.
-//! - Several matmuls of a batch share a block if each takes less than a microsecond: a call and its checks take as long as 64
-//!   matmuls of 4 by 4 by 4.
-//! - The worker team assumes iterations of a microsecond, so the parallel loop has one iteration per microsecond of a block.
+//! - A block has as many rows as the kernels process at once ([`Machine::block_rows`]): 132 on Emerald Rapids. 132 rows
+//!   by 256 columns of float32 take 132 KB and fit the second-level cache. With 48 rows, a matmul of 384 by 1152 and
+//!   its bias took 8 % longer than the unblocked matmul on one thread, because fewer rows read each slice of a panel.
+//! - Adjacent blocks have equally many panels. With 512 rows by 384 columns in blocks of 4 and 2 panels, one of two
+//!   threads got more work than the other, and the matmul took a fifth longer.
+//! - A right operand that is not packed is packed again for each block. With 48 rows of inner size 32, packing took
+//!   twice the time of the matmuls. Such blocks have up to [`MAX_UNPACKED_ROWS`] rows.
+//! - If there are fewer than [`target_blocks`] blocks, blocks get fewer panels, down to one, and fewer rows if the
+//!   panels cannot be shared evenly. Each block must still take [`MIN_BLOCK_MICROSECONDS`] microseconds: calls of 2 us
+//!   (7 by 384 by 384 in six blocks) took a fifth longer than one call.
+//! - Several matmuls of a batch share a block if each takes less than a microsecond: a call and its checks take as long
+//!   as 64 matmuls of 4 by 4 by 4.
+//! - The worker team assumes iterations of a microsecond, so the parallel loop has one iteration per microsecond of a
+//!   block.
 
 use pliant_ir::tir::{BinOp, Expr, ForKind, PrimFunc, Stmt, StmtData, Var};
 use pliant_machine::Machine;
