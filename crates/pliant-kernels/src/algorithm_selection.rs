@@ -45,9 +45,9 @@ use pliant_machine::Machine;
 pub mod partition {
     pub use pliant_machine::cost_model::MAX_PIECES;
 
-    /// Number of multiply-adds that one thread computes per microsecond, the unit of work for the worker team. With a second
-    /// thread, a loop of 1 us becomes 1.05 times as fast and a loop of 2 us 1.33 times as fast, but a loop of 0.5 us becomes
-    /// slower ("The worker team").
+    /// Number of multiply-adds that one thread computes per microsecond, the unit of work for the
+    /// worker team. With a second thread, a loop of 1 us becomes 1.05 times as fast and a loop of 2
+    /// us 1.33 times as fast, but a loop of 0.5 us becomes slower (table "The worker team").
     pub fn unit_work() -> usize {
         super::Machine::host().rates.multiply_adds
     }
@@ -57,27 +57,30 @@ pub mod partition {
         super::Machine::host().pieces()
     }
 
-    /// Minimum duration of a piece in microseconds, if the work has more than [`pieces`] pieces. Not measured: distributing a
-    /// piece takes 0.4 us ("The worker team"), which is negligible.
+    /// Minimum duration of a piece in microseconds, if the work has more than [`pieces`] pieces.
+    /// Not measured: distributing a piece takes 0.4 us (table "The worker team"), which is
+    /// negligible.
     pub const MIN_PIECE_UNITS: usize = 64;
     /// Minimum number of rows of a block, if a matrix product is divided by rows. The rows of a block share the reads of B.
     /// Blocks of 48 rows are 10 to 15 % slower.
     pub const MIN_BLOCK_ROWS: usize = 96;
     /// Number of rows of A up to which a matrix product is memory-bound: reading B takes as long as
     /// the multiplications. The cost estimate of a product with fewer rows assumes this number. One
-    /// to four rows of 1024 x 1024 take 133 to 135 us with one thread, seven take 141 ("Products
-    /// with packed weights").
+    /// to four rows of 1024 x 1024 take 133 to 135 us with one thread, seven take 141 (table
+    /// "Products with packed weights").
     pub const MEMORY_BOUND_ROWS: usize = 4;
 
-    /// Whether a matrix product with `m` rows is divided by rows instead of by panels: if the rows fill two blocks of
-    /// [`MIN_BLOCK_ROWS`]. Measured with two threads ("Products with packed weights"), in percent of the peak: 256 rows
-    /// divided by rows reach 96 to 97 %, and 64 rows divided by panels 95 to 96 %.
+    /// Whether a matrix product with `m` rows is divided by rows instead of by panels: if the rows
+    /// fill two blocks of [`MIN_BLOCK_ROWS`]. Measured with two threads (table "Products with
+    /// packed weights"), in percent of the peak: 256 rows divided by rows reach 96 to 97 %, and 64
+    /// rows divided by panels 95 to 96 %.
     pub const fn cuts_rows_first(m: usize) -> bool {
         m >= 2 * MIN_BLOCK_ROWS
     }
 
-    /// Whether all threads get equal numbers of panels, so that rows need not be divided, too. Measured only for few rows and
-    /// six panels, which reach 53 to 76 % of the peak with two threads ("Products with packed weights").
+    /// Whether all threads get equal numbers of panels, so that rows need not be divided, too.
+    /// Measured only for few rows and six panels, which reach 53 to 76 % of the peak with two
+    /// threads (table "Products with packed weights").
     pub fn panels_suffice(panels: usize) -> bool {
         panels >= pieces() / 2 && panels.is_multiple_of(pieces() / 4)
     }
@@ -91,9 +94,10 @@ pub mod gemm {
     /// with a larger `k` are split along `k` first, so that the parts keep hundreds of rows and columns. Not measured.
     pub const MAX_UNSPLIT_K: usize = 8192;
 
-    /// Whether each matrix product of a batch is computed by one thread, because the batch has enough products for all
-    /// threads. The limit was not measured. A batch of 12 products of 128 x 64 x 128, which are divided, reaches 93 % of the
-    /// peak with two threads ("Products of two non-constant operands").
+    /// Whether each matrix product of a batch is computed by one thread, because the batch has
+    /// enough products for all threads. The limit was not measured. A batch of 12 products of 128 x
+    /// 64 x 128, which are divided, reaches 93 % of the peak with two threads (table "Products of
+    /// two non-constant operands").
     pub fn stays_whole(batch: usize) -> bool {
         batch >= 2 * super::partition::pieces()
     }
@@ -140,7 +144,7 @@ pub mod packed {
     /// Minimum number of rows of A for which a matrix product with a single sliver (group of rows
     /// of A) prefetches panels of a B that is read from memory. With four rows, the multiplications
     /// take about as long as reading B. Four rows of 3072 x 768 reach 90 % of the read bandwidth
-    /// with one thread ("Products with packed weights").
+    /// with one thread (table "Products with packed weights").
     pub const MIN_PREFETCH_ROWS: usize = 4;
 }
 
@@ -177,7 +181,7 @@ pub mod non_constant {
     /// cache, at most 128 KB, and stays there together with A. The same depth limits the rows of an
     /// unpacked B, which every sliver (group of rows of A) reads again.
     ///
-    /// Measured on Emerald Rapids with one thread and 512 rows per pass ("Products of two
+    /// Measured on Emerald Rapids with one thread and 512 rows per pass (table "Products of two
     /// non-constant operands"): 83 % of the peak at 512 x 512 x 512, 73 % at 1024 x 1024 x 1024. If
     /// one pass covers all of `k`, the time is the same if B is packed (8 to 64 rows of A) or if B
     /// is read in place for 6 rows of A. Reading in place then takes 1.2 to 1.4 times as long for
@@ -278,15 +282,18 @@ pub mod quantized {
     /// Maximum `k` for which tile registers are used. A copy of 32 rows of A then takes 2.1 MB, about the second-level cache
     /// of machines with tile registers. Not measured: such deep matmuls are rare.
     pub const MAX_DEPTH: usize = 64 * 1024;
-    /// Estimated throughput of 8-bit matmuls with vectors, relative to float32, by which the size of pieces is chosen. The
-    /// measured ratio is 2.0 to 2.5, the theoretical maximum 4 ("8-bit integers").
+    /// Estimated throughput of 8-bit matmuls with vectors, relative to float32, by which the size
+    /// of pieces is chosen. The measured ratio is 2.0 to 2.5, the theoretical maximum 4 (table
+    /// "8-bit integers").
     pub const VECTOR_SPEEDUP: usize = 4;
-    /// Estimated throughput of 8-bit matmuls with tile registers, relative to float32, by which the size of pieces is chosen.
-    /// The measured ratio is 2.7 to 7.1, and at most 14 to 16 ("8-bit integers").
+    /// Estimated throughput of 8-bit matmuls with tile registers, relative to float32, by which the
+    /// size of pieces is chosen. The measured ratio is 2.7 to 7.1, and at most 14 to 16 (table
+    /// "8-bit integers").
     pub const TILE_SPEEDUP: usize = 16;
-    /// Maximum size in bytes of the copies of A for tile registers: an eighth of the second-level cache. A single block of 32
-    /// rows may be larger. Not measured separately. The kernel as a whole reaches 646 % of the float32 peak at 512 x 512 x 512
-    /// and 711 % at 1024 x 1024 x 1024 ("8-bit integers").
+    /// Maximum size in bytes of the copies of A for tile registers: an eighth of the second-level
+    /// cache. A single block of 32 rows may be larger. This value was not measured separately. The
+    /// whole kernel reaches 646 % of the float32 peak at 512 x 512 x 512 and 711 % at 1024 x 1024 x
+    /// 1024 (table "8-bit integers").
     pub fn copied_bytes() -> usize {
         pliant_machine::Machine::host().l2_share(2)
     }
@@ -330,8 +337,8 @@ pub mod low_precision_weights {
 
     /// Number of rows of a slice of B, along `k`, that is converted to float32. A slice of the
     /// widest panel, 64 columns, stays in the first-level cache. With slices of 128 rows on Emerald
-    /// Rapids, matmuls with many rows of A take 0.96 to 1.02 of the time of float32 matmuls
-    /// ("Weights of 4, 8 and 16 bits"). With slices that exceed the cache and a division by rows,
+    /// Rapids, matmuls with many rows of A take 0.96 to 1.02 of the time of float32 matmuls (table
+    /// "Weights of 4, 8 and 16 bits"). With slices that exceed the cache and a division by rows,
     /// they take 1.25 of this time.
     pub fn depth() -> usize {
         let rows = Machine::host().slice_bytes() / (64 * size_of::<f32>());
@@ -349,12 +356,14 @@ pub mod low_precision_weights {
         let rows = Machine::host().l2_share(8) / (MAX_A_DEPTH * size_of::<f32>());
         (rows / ROWS * ROWS).max(4 * ROWS)
     }
-    /// Estimated throughput of bfloat16 matmuls with tile registers, relative to float32, by which the size of pieces is
-    /// chosen. The measured ratio is 2.2 to 5.8 ("Weights of 4, 8 and 16 bits"); 8 is half the estimate for 8-bit integers.
+    /// Estimated throughput of bfloat16 matmuls with tile registers, relative to float32, by which
+    /// the size of pieces is chosen. The measured ratio is 2.2 to 5.8 (table "Weights of 4, 8 and
+    /// 16 bits"); 8 is half the estimate for 8-bit integers.
     pub const TILE_SPEEDUP: usize = 8;
-    /// Number of columns of A that are converted to bfloat16 at once for tile registers; the corresponding rows of 32 columns
-    /// of B take 32 KB, which stays in the first-level cache. The kernel as a whole is 5.65 times as fast as float32 at 512 x
-    /// 1024 x 1024 ("Weights of 4, 8 and 16 bits").
+    /// Number of columns of A that are converted to bfloat16 at once for tile registers; the
+    /// corresponding rows of 32 columns of B take 32 KB, which stays in the first-level cache. The
+    /// kernel as a whole is 5.65 times as fast as float32 at 512 x 1024 x 1024 (table "Weights of
+    /// 4, 8 and 16 bits").
     pub const COPY_DEPTH: usize = 512;
     /// Number of rows of A that are converted to bfloat16 at once: with [`COPY_DEPTH`] columns, the copy takes 272 KB of the
     /// second-level cache. Not measured separately.
@@ -413,16 +422,17 @@ pub mod attention {
     pub const MAX_ROWS: usize = 96;
     /// Minimum number of keys for which non-contiguous values are packed. 512 queries by 512 keys
     /// of size 64 took 6.6 ms with packing and 10.7 ms in place, where every sliver (group of query
-    /// rows) accessed one page for each value ("Attention"). Time of packing relative to reading in
-    /// place, with one thread: 1.2 to 1.3 for 1 to 4 rows of 512 keys, and 1.06 to 1.09 for 24 rows
-    /// of 128 and 512 keys.
+    /// rows) accessed one page for each value (table "Attention"). Time of packing relative to
+    /// reading in place, with one thread: 1.2 to 1.3 for 1 to 4 rows of 512 keys, and 1.06 to 1.09
+    /// for 24 rows of 128 and 512 keys.
     const MIN_PACKED_KEYS: usize = 128;
     const MIN_PACKED_ROWS: usize = 24;
     /// Minimum number of query rows of a piece, if the rows of a head are divided into pieces. Each piece packs the keys
     /// again. Not measured separately.
     pub const MIN_PIECE_ROWS: usize = 24;
-    /// Number of multiply-adds that take as long as the exponential of a score. Exponentials take a third of the time of
-    /// attention with heads of size 32, and a fifth with size 64 ("Attention").
+    /// Number of multiply-adds that take as long as the exponential of a score. Exponentials take a
+    /// third of the time of attention with heads of size 32, and a fifth with size 64 (table
+    /// "Attention").
     pub const EXP_PRODUCTS: usize = 16;
 
     /// Whether keys are packed instead of read in place, for `rows` rows of queries.
@@ -552,8 +562,9 @@ pub mod convolution {
     fn block_elements() -> usize {
         Machine::host().caches.l2.min(1 << 20) / size_of::<f32>()
     }
-    /// Maximum number of tiles of a Winograd block. Each tile is a row of A in the matrix products, which reach 81 % and more
-    /// of the peak from 16 rows on ("Products with packed weights").
+    /// Maximum number of tiles of a Winograd block. Each tile is a row of A in the matrix products,
+    /// which reach 81 % and more of the peak from 16 rows on (table "Products with packed
+    /// weights").
     const MAX_TILES: usize = 96;
     const MIN_TILES: usize = 24;
     /// Approximate number of elements to which the Winograd input transform is applied per

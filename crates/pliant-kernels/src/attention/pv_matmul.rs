@@ -39,7 +39,7 @@ pub struct Block<'a> {
     /// The address of the first result. `out_row` is the distance between rows, in elements.
     pub out: *mut f32,
     pub out_row: isize,
-    /// Whether the products are added to the contents of the results.
+    /// Whether the matrix product is added to the previous contents of the results.
     pub accumulate: bool,
 }
 

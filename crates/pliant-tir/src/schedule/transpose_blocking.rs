@@ -112,7 +112,7 @@ struct BlockedStage {
     number: Var,
     /// The number of blocks along `across`.
     count: Expr,
-    /// The first point of the block along `across`.
+    /// The first position of the block on the axis `across`.
     first: Expr,
     /// The number of points of the block along `across`.
     points: Expr,
