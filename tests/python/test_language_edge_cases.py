@@ -289,9 +289,9 @@ def test_size_bound_errors_name_the_bound(mode: str) -> None:
     ("bounds", "text"),
     [
         ("5", "a dict from size names"),
-        ('{"n": "x"}', "the bound of 'n' must be an integer from 0 on"),
-        ('{"n": -1}', "the bound of 'n' must be an integer from 0 on"),
-        ('{"q": 5}', "no size of the parameters is called 'q'"),
+        ('{"n": "x"}', "the bound of size 'n' must be a non-negative integer"),
+        ('{"n": -1}', "the bound of size 'n' must be a non-negative integer"),
+        ('{"q": 5}', "no size in the types of the parameters is called 'q'"),
     ],
 )
 def test_invalid_size_bounds_are_rejected(bounds: str, text: str) -> None:

@@ -309,11 +309,11 @@ def test_run_time_checks_name_the_operand(changes: dict[str, str], message: str,
     ("changes", "message"),
     [
         ({"z": "A"}, "kernel recurrent has no operand or attribute 'z'"),
-        ({"x": "1"}, "operand x of kernel recurrent takes a buffer"),
+        ({"x": "1"}, "operand x of kernel recurrent must be a buffer"),
         ({"x": "None"}, "operand x of kernel recurrent is missing"),
-        ({"cell": '"other"'}, "attribute cell takes one of: lstm, gru, linear_gru, rnn"),
-        ({"cell": "s"}, "attribute cell takes one of"),
-        ({"reverse": "1"}, "attribute reverse takes True or False"),
+        ({"cell": '"other"'}, "attribute cell of kernel recurrent must be one of lstm, gru, linear_gru, rnn"),
+        ({"cell": "s"}, "attribute cell of kernel recurrent must be one of"),
+        ({"reverse": "1"}, "attribute reverse of kernel recurrent must be True or False"),
     ],
 )
 def test_the_parser_checks_names_and_attributes(changes: dict[str, str], message: str, tmp_path: Path) -> None:

@@ -166,15 +166,19 @@ pub(crate) fn named_float(text: &str) -> Option<f64> {
 /// Parses the tensors of `metadata = {"relax.expr.Constant": [I.tensor(shape, dtype, base64), ...]}`, to which the script refers by
 /// index.
 pub(crate) fn metadata<'s>(cx: &ParseContext<'s>, e: &Expr<'s>) -> Res<Vec<Tensor>> {
-    let bad =
-        |e: &Expr<'_>, what: &str| cx.error(ErrorKind::Value, e.range, format!("metadata: {what}"));
+    let bad = |e: &Expr<'_>, what: &str| {
+        cx.error(ErrorKind::Value, e.range, format!("the script's `metadata` is invalid: {what}"))
+    };
     let ExprKind::Dict(items) = &e.kind else {
-        return Err(bad(e, "the value must be a dict from names to lists of tensors"));
+        return Err(bad(
+            e,
+            "it must be a dict with the key \"relax.expr.Constant\" and a list of tensors",
+        ));
     };
     let mut out = Vec::new();
     for (key, value) in items {
         if key.as_str() != Some("relax.expr.Constant") {
-            return Err(bad(key, "expected the key \"relax.expr.Constant\""));
+            return Err(bad(key, "the only allowed key is \"relax.expr.Constant\""));
         }
         let Some(entries) = value.as_sequence() else {
             return Err(bad(
@@ -197,9 +201,9 @@ pub(crate) fn metadata<'s>(cx: &ParseContext<'s>, e: &Expr<'s>) -> Res<Vec<Tenso
                 let bytes = from_base64(data.as_str()?)?;
                 Tensor::from_bytes(&shape?, parse_dtype(dtype.as_str()?)?, &bytes).ok()
             });
-            out.push(
-                tensor.ok_or_else(|| bad(entry, "expected I.tensor(shape, dtype, base64 data)"))?,
-            );
+            out.push(tensor.ok_or_else(|| {
+                bad(entry, "each constant must be written as I.tensor(shape, dtype, base64 data)")
+            })?);
         }
     }
     Ok(out)

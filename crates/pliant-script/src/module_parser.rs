@@ -192,7 +192,9 @@ pub(crate) fn bool_keywords<'s>(
     for k in &call.keywords {
         let Some(name) = known.iter().find(|n| **n == k.name) else {
             let help = crate::script_errors::did_you_mean(k.name, known.iter().copied())
-                .unwrap_or_else(|| format!("the parameters are: {}", known.join(", ")));
+                .unwrap_or_else(|| {
+                    format!("the decorator has the parameters {}", known.join(", "))
+                });
             let message = format!("the decorator has no parameter '{}'", k.name);
             return Err(cx.error_help(ErrorKind::Arguments, k.range, message, help));
         };
@@ -200,7 +202,7 @@ pub(crate) fn bool_keywords<'s>(
             return Err(cx.error(
                 ErrorKind::Value,
                 k.value.range,
-                format!("'{name}' must be True or False"),
+                format!("parameter '{name}' of the decorator must be True or False"),
             ));
         };
         out.push((*name, value));
@@ -221,7 +223,7 @@ fn parse_class<'s>(
             StmtKind::FunctionDef(def) => match decorator(cx, &def.decorators) {
                 Some(Decorator::Relax | Decorator::Prim) => funcs.push(&**def),
                 Some(Decorator::PyFunc) => {
-                    let message = "Python functions cannot be part of a module";
+                    let message = "a module cannot contain Python functions (@I.pyfunc)";
                     cx.error(ErrorKind::Unsupported, def.name_range, message);
                 }
                 _ => {
@@ -242,12 +244,16 @@ fn parse_class<'s>(
                     cx.error(
                         ErrorKind::Structure,
                         stmt.range,
-                        "a module can only contain functions",
+                        "the class body of a module can only contain functions and module attributes",
                     );
                 }
             },
             _ => {
-                cx.error(ErrorKind::Structure, stmt.range, "a module can only contain functions");
+                cx.error(
+                    ErrorKind::Structure,
+                    stmt.range,
+                    "the class body of a module can only contain functions and module attributes",
+                );
             }
         }
     }
@@ -260,7 +266,11 @@ fn parse_class<'s>(
 
 fn module_attrs<'s>(cx: &ParseContext<'s>, call: &Call<'s>) -> Vec<(String, AttrValue)> {
     let Some(ExprKind::Dict(items)) = call.args.first().map(|e| &e.kind) else {
-        cx.error(ErrorKind::Value, call.func.range, "I.module_attrs takes a dict");
+        cx.error(
+            ErrorKind::Value,
+            call.func.range,
+            "the argument of I.module_attrs must be a dict from attribute names to constants",
+        );
         return Vec::new();
     };
     let mut out = Vec::new();
@@ -271,7 +281,7 @@ fn module_attrs<'s>(cx: &ParseContext<'s>, call: &Call<'s>) -> Vec<(String, Attr
                 cx.error(
                     ErrorKind::Value,
                     value.range,
-                    "the key of an attribute must be a string, and its value a constant",
+                    "in I.module_attrs, each key must be a string and each value a constant",
                 );
             }
         }

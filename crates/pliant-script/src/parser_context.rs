@@ -118,7 +118,7 @@ impl<'s> ParseContext<'s> {
             self.error(
                 ErrorKind::Host,
                 range,
-                format!("cannot evaluate `{}`: {message}", first_line(text)),
+                format!("cannot evaluate the Python expression `{}`: {message}", first_line(text)),
             )
         })
     }
@@ -195,7 +195,7 @@ impl<'s> ParseContext<'s> {
             _ => Err(self.error(
                 ErrorKind::Value,
                 range,
-                "expected a data type, such as \"float32\"",
+                "the value used as a data type is not one (a data type is a name such as \"float32\")",
             )),
         }
     }

@@ -55,7 +55,7 @@ class Module:
     # Lambdas are not functions, and strings are not tensors.
     @R.function
     def lambda_value(x: R.Tensor((4,), "float32")) -> R.Object:
-        y = lambda a: a  # error: PL0106 a lambda is not a value of the graph
+        y = lambda a: a  # error: PL0106 a lambda cannot be an operand of a graph function
         return y
 
     @R.function

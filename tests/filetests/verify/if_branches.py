@@ -37,7 +37,7 @@ class Module:
 
     @R.function
     def not_a_bool(x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1):
-        if x:  # error: PL0107 a condition is a scalar bool, found R.Tensor((n,), dtype="float32")
+        if x:  # error: PL0107 the condition must be a scalar bool, but has type R.Tensor((n,), dtype="float32")
             return x
         return R.negative(x)
 
@@ -107,7 +107,7 @@ class Module:
 
     @R.function
     def ends_by_a_tensor(x: R.Tensor((), "float32")) -> R.Tensor((), "float32"):
-        for i in R.range(x):  # error: PL0106 expected an integer scalar, found R.Tensor((), dtype="float32")
+        for i in R.range(x):  # error: PL0106 a bound of a loop range must be an integer scalar, but has type R.Tensor((), dtype="float32")
             x = R.add(x, x)
         return x
 
@@ -138,4 +138,4 @@ class Module:
 
     @R.function
     def wrong_count(x: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
-        return R.while_loop(lambda a, b: a, lambda a: a, x)  # error: PL0105 the lambda takes 2 parameters, but the loop has 1 state values
+        return R.while_loop(lambda a, b: a, lambda a: a, x)  # error: PL0105 a lambda of R.while_loop takes 2 parameters, but the loop has 1 state values

@@ -9,7 +9,7 @@ class Module:
     @T.prim_func
     def index(A: T.Buffer((4,), "float32")):
         for i in range(4):
-            A[A[i]] = T.float32(0)  # error: PL0107 indices and sizes are integers, found float32
+            A[A[i]] = T.float32(0)  # error: PL0107 an index or a size must be an integer, but has type float32
 
     @T.prim_func
     def extent(A: T.Buffer((4,), "float32")):

@@ -8,15 +8,15 @@ from pliant.script import ir as I, relax as R
 class Module:
     @R.function
     def out_of_range(x: R.Tensor((2,), "int8")) -> R.Object:
-        return R.add(x, R.const([1, 300], "int8"))  # error: PL0106 the value does not fit int8
+        return R.add(x, R.const([1, 300], "int8"))  # error: PL0106 the value of the constant does not fit its data type int8
 
     @R.function
     def negative(x: R.Tensor((2,), "uint8")) -> R.Object:
-        return R.add(x, R.const([1, -1], "uint8"))  # error: PL0106 the value does not fit uint8
+        return R.add(x, R.const([1, -1], "uint8"))  # error: PL0106 the value of the constant does not fit its data type uint8
 
     @R.function
     def fraction(x: R.Tensor((), "int32")) -> R.Object:
-        return R.add(x, R.const(0.5, "int32"))  # error: PL0106 the value does not fit int32
+        return R.add(x, R.const(0.5, "int32"))  # error: PL0106 the value of the constant does not fit its data type int32
 
     @R.function
     def ragged(x: R.Tensor((2,), "float32")) -> R.Object:

@@ -8,12 +8,12 @@ from pliant.script import ir as I, relax as R
 class Module:
     @R.function
     def beyond(t: R.Tuple(R.Tensor((2,), "float32"), R.Tensor((3,), "float32"))) -> R.Object:
-        return t[2]  # error: PL0106 index 2 is out of range: the value has 2 fields
+        return t[2]  # error: PL0106 index 2 is out of range: the tuple or shape has 2 fields
 
     @R.function
     def of_the_empty_tuple(x: R.Tensor((2,), "float32")) -> R.Object:
         t = ()
-        return t[0]  # error: PL0106 index 0 is out of range: the value has 0 fields
+        return t[0]  # error: PL0106 index 0 is out of range: the tuple or shape has 0 fields
 
     @R.function
     def of_a_number(x: R.Prim("int64")) -> R.Object:

@@ -10,11 +10,11 @@ class Module:
     def ret(A: T.Buffer((4,), "float32")):
         for i in range(4):
             A[i] = T.float32(0)
-        T.ret(0)  # error: PL0102 T.ret: a loop function cannot return a value
+        T.ret(0)  # error: PL0102 T.ret is not supported: a loop function cannot return a value
 
     @T.prim_func
     def attr(A: T.Buffer((4,), "float32")):
-        with T.attr("x", "pragma_unroll", 1):  # error: PL0102 T.attr: statements have no attributes
+        with T.attr("x", "pragma_unroll", 1):  # error: PL0102 T.attr is not supported: statements have no attributes
             A[0] = T.float32(0)
 
     @T.prim_func
@@ -27,12 +27,12 @@ class Module:
         for i in range(2):
             with T.block("b"):
                 v = T.axis.spatial(2, i)
-                B = T.match_buffer(A[v : v + 2], (2,), "float32")  # error: PL0102 T.match_buffer of a region is not supported
+                B = T.match_buffer(A[v : v + 2], (2,), "float32")  # error: PL0102 T.match_buffer of a region of another buffer is not supported
                 B[0] = T.float32(0)
 
     @T.prim_func
     def step(a: T.handle):
         n = T.int64()
         A = T.match_buffer(a, (n,), "float32")
-        for i in range(0, n, n):  # error: PL0102 the step of a loop must be a constant other than 0
+        for i in range(0, n, n):  # error: PL0102 the step of a for loop must be an integer constant other than 0
             A[i] = T.float32(0)

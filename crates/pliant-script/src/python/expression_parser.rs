@@ -29,7 +29,8 @@ const BINARY: &[(u32, u8, BinOp)] = &[
 
 impl<'a> Parser<'a> {
     fn too_deep(&self, range: Range) -> SyntaxError {
-        let message = format!("expression is nested too deeply: at most {MAX_EXPR_DEPTH} levels");
+        let message =
+            format!("expression is nested too deeply: at most {MAX_EXPR_DEPTH} levels are allowed");
         SyntaxError::fatal(range, message)
             .with_help("bind parts of the expression to variables first")
     }
@@ -126,7 +127,9 @@ impl<'a> Parser<'a> {
             p.advance()?;
             let cond = p.binary(1)?;
             if !p.eat_word("else")? {
-                return Err(p.unexpected("expected 'else'"));
+                return Err(p.unexpected(
+                    "expected 'else' after the condition of a conditional expression",
+                ));
             }
             let otherwise = p.expression()?;
             let depth = cond.depth.max(then.depth).max(otherwise.depth);
@@ -150,7 +153,7 @@ impl<'a> Parser<'a> {
                 }
             }
             if !self.at_op(":") && !self.eat_op(",")? && self.cur.kind != Tok::Name {
-                return Err(self.unexpected("expected ':'"));
+                return Err(self.unexpected("expected ':' after the parameters of a lambda"));
             }
         }
         self.advance()?;
@@ -237,7 +240,7 @@ impl<'a> Parser<'a> {
                 (Tok::Name, "not") => {
                     self.advance()?;
                     if !self.at_word("in") {
-                        return Err(self.unexpected("expected 'in'"));
+                        return Err(self.unexpected("expected 'in' after the operator 'not'"));
                     }
                     CmpOp::Host
                 }
@@ -321,7 +324,9 @@ impl<'a> Parser<'a> {
                 let arg = self.starred_or_expression()?;
                 if self.at_op("=") {
                     let Some(name) = arg.as_name() else {
-                        return Err(self.unexpected("expected a name before '='"));
+                        return Err(
+                            self.unexpected("expected the name of a keyword argument before '='")
+                        );
                     };
                     self.advance()?;
                     let value = self.expression()?;
@@ -331,8 +336,10 @@ impl<'a> Parser<'a> {
                     let arg = self.maybe_comprehension(arg, start)?;
                     depth = depth.max(arg.depth);
                     if let Some(before) = keywords.last() {
-                        let message =
-                            format!("positional argument after the keyword '{}'", before.name);
+                        let message = format!(
+                            "a positional argument cannot follow the keyword argument '{}'",
+                            before.name
+                        );
                         return Err(SyntaxError::new(arg.range, message));
                     }
                     args.push(arg);
@@ -368,7 +375,9 @@ impl<'a> Parser<'a> {
         let start = self.cur.range.start;
         let lower = if self.at_op(":") { None } else { Some(self.starred_or_expression()?) };
         if !self.at_op(":") {
-            return lower.ok_or_else(|| self.unexpected("expected an index"));
+            return lower.ok_or_else(|| {
+                self.unexpected("expected an index or a slice in the brackets of a subscript")
+            });
         }
         self.advance()?;
         let bound = |p: &mut Self| -> Result<Option<Expr<'a>>> {
@@ -398,7 +407,8 @@ impl<'a> Parser<'a> {
                     Number::BigInt(v) => ExprKind::BigInt(v),
                     Number::Float(v) => ExprKind::Float(v),
                     Number::TooLarge => {
-                        return Err(SyntaxError::new(range, "integer does not fit 64 bits"));
+                        let message = format!("integer {} does not fit 64 bits", self.cur_text());
+                        return Err(SyntaxError::new(range, message));
                     }
                     Number::Bad => {
                         let message = format!("invalid number '{}'", self.cur_text());
@@ -443,7 +453,9 @@ impl<'a> Parser<'a> {
             match string_value(self.cur_text()) {
                 Literal::Host => host = true,
                 Literal::BadEscape => {
-                    return Err(SyntaxError::new(self.cur.range, "invalid escape in the string"));
+                    let message =
+                        format!("invalid escape sequence in the string {}", self.cur_text());
+                    return Err(SyntaxError::new(self.cur.range, message));
                 }
                 Literal::Text(part) => match &mut text {
                     None => text = Some(part),
@@ -545,7 +557,9 @@ impl<'a> Parser<'a> {
             if self.eat_word("for")? {
                 self.target_list()?;
                 if !self.eat_word("in")? {
-                    return Err(self.unexpected("expected 'in'"));
+                    return Err(self.unexpected(
+                        "expected 'in' after the variables of a comprehension's 'for'",
+                    ));
                 }
                 self.nested(|p| p.binary(1))?;
             } else if self.eat_word("if")? {

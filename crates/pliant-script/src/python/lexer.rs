@@ -256,7 +256,9 @@ impl<'a> Lexer<'a> {
         if width > current {
             if self.indents.len() > MAX_INDENT {
                 self.pos = self.bytes.len();
-                let message = format!("blocks are nested too deeply: at most {MAX_INDENT} levels");
+                let message = format!(
+                    "blocks are nested too deeply: at most {MAX_INDENT} levels are allowed"
+                );
                 return Err(SyntaxError::fatal(self.range(start), message));
             }
             self.indents.push(width);
@@ -355,7 +357,7 @@ impl<'a> Lexer<'a> {
 
     fn unterminated(&mut self, start: usize) -> SyntaxError {
         self.pos = self.pos.min(self.bytes.len());
-        SyntaxError::new(self.range(start), "string literal is not closed")
+        SyntaxError::new(self.range(start), "string literal has no closing quote")
     }
 
     fn operator(&mut self) -> Result<Token, SyntaxError> {
@@ -395,7 +397,10 @@ impl<'a> Lexer<'a> {
                 let message = format!("closing '{c}' does not match opening '{open}'");
                 Err(SyntaxError::new(self.range(start), message))
             }
-            _ => Err(SyntaxError::new(self.range(start), format!("unmatched '{}'", c as char))),
+            _ => Err(SyntaxError::new(
+                self.range(start),
+                format!("closing '{}' has no opening bracket", c as char),
+            )),
         }
     }
 }

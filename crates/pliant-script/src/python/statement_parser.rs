@@ -63,7 +63,7 @@ pub struct File<'a> {
 /// Parses a complete source text.
 pub fn parse_file(text: &str) -> File<'_> {
     if u32::try_from(text.len()).is_err() {
-        let message = "the text is longer than 4 GiB";
+        let message = "the script is longer than the maximum of 4 GiB";
         let errors = vec![SyntaxError::new(Range::default(), message)];
         return File { errors, ..File::default() };
     }
@@ -384,7 +384,7 @@ impl<'a> Parser<'a> {
         while self.eat_op(".")? || self.eat_op("...")? {}
         let base = if self.at_word("import") { String::new() } else { self.dotted_path()? };
         if !self.eat_word("import")? {
-            return Err(self.unexpected("expected 'import'"));
+            return Err(self.unexpected("expected 'import' after the module of a 'from' statement"));
         }
         if self.eat_op("*")? {
             return Ok(StmtKind::ImportFrom(Vec::new()));
@@ -437,7 +437,8 @@ impl<'a> Parser<'a> {
         }
         self.blocks += 1;
         if self.blocks > MAX_INDENT {
-            let message = format!("blocks are nested too deeply: at most {MAX_INDENT} levels");
+            let message =
+                format!("blocks are nested too deeply: at most {MAX_INDENT} levels are allowed");
             return Err(SyntaxError::fatal(self.cur.range, message));
         }
         self.max_blocks = self.max_blocks.max(self.blocks);
@@ -461,7 +462,9 @@ impl<'a> Parser<'a> {
             self.blocks += 1;
             // `elif` branches are nested in the tree, although not in the source.
             if self.blocks >= MAX_INDENT {
-                let message = format!("too many branches: at most {MAX_INDENT}");
+                let message = format!(
+                    "the 'if' statement has too many 'elif' branches: at most {MAX_INDENT} are allowed"
+                );
                 return Err(SyntaxError::fatal(self.cur.range, message));
             }
             self.max_blocks = self.max_blocks.max(self.blocks);
@@ -480,7 +483,7 @@ impl<'a> Parser<'a> {
         self.advance()?;
         let target = self.target_list()?;
         if !self.eat_word("in")? {
-            return Err(self.unexpected("expected 'in'"));
+            return Err(self.unexpected("expected 'in' after the variables of a 'for' statement"));
         }
         let iter = self.expression_list()?;
         let (body, end) = self.block()?;
@@ -520,7 +523,7 @@ impl<'a> Parser<'a> {
         while self.eat_op("@")? {
             decorators.push(self.expression()?);
             if self.cur.kind != Tok::Newline {
-                return Err(self.unexpected("expected the end of the line"));
+                return Err(self.unexpected("expected the end of the line after a decorator"));
             }
             self.advance()?;
         }

@@ -42,7 +42,11 @@ impl<'s> FuncParser<'_, 's> {
                 let arg = self.one_arg("R.dtype", e, call)?;
                 match self.dtype(arg)? {
                     Some(d) => Ok(Val::Expr(self.b.func_mut().dtype_value(d))),
-                    None => Err(self.error(ErrorKind::Value, e.range, "R.dtype needs a data type")),
+                    None => Err(self.error(
+                        ErrorKind::Value,
+                        e.range,
+                        "the argument of R.dtype must be a data type such as \"float32\", not None",
+                    )),
                 }
             }
             TupleValue => {
@@ -82,7 +86,7 @@ impl<'s> FuncParser<'_, 's> {
     pub(super) fn tir_vars(&mut self, arg: Option<&Expr<'s>>) -> Res<Vec<Sym>> {
         let Some(e) = arg else { return Ok(Vec::new()) };
         let val = self.value(e)?;
-        let text = "tir_vars is a tuple of integers";
+        let text = "tir_vars must be a tuple of integers or symbolic sizes";
         self.as_dims(&val).ok_or_else(|| self.error(ErrorKind::Value, e.range, text))
     }
 
@@ -98,7 +102,7 @@ impl<'s> FuncParser<'_, 's> {
             return Err(self.error(
                 ErrorKind::Value,
                 e.range,
-                "the index of R.TupleGetItem must be a constant that is not negative",
+                "the index of R.TupleGetItem must be a non-negative integer constant",
             ));
         };
         let tuple = self.operand(tuple, None, e.range)?;
@@ -173,7 +177,7 @@ impl<'s> FuncParser<'_, 's> {
             return Err(self.error(
                 ErrorKind::Arguments,
                 e.range,
-                "R.call_tir needs a function and its arguments",
+                "R.call_tir needs two arguments: a loop function and the tuple of its inputs",
             ));
         };
         let callee = self.callee(func)?;
@@ -207,7 +211,7 @@ impl<'s> FuncParser<'_, 's> {
         let func = call.args.first().or_else(|| self.keyword(call, &["func"]));
         let args = call.args.get(1).or_else(|| self.keyword(call, &["args"]));
         let (Some(func), Some(args)) = (func, args) else {
-            let message = "R.call_dps_packed needs a function and its arguments";
+            let message = "R.call_dps_packed needs two arguments: the name of a packed function and the tuple of its inputs";
             return Err(self.error(ErrorKind::Arguments, e.range, message));
         };
         let callee = self.callee(func)?;
@@ -248,12 +252,12 @@ impl<'s> FuncParser<'_, 's> {
                 _ => Err(self.error(
                     ErrorKind::Value,
                     e.range,
-                    "expected a function of the module or the name of a packed function",
+                    "the callee must be a function of the module or the name of a packed function, not a computed value",
                 )),
             },
             other => {
                 let message = format!(
-                    "expected a function of the module or the name of a packed function, found {}",
+                    "the callee must be a function of the module or the name of a packed function, not {}",
                     other.describe()
                 );
                 Err(self.error(ErrorKind::Value, e.range, message))
@@ -368,7 +372,7 @@ impl<'s> FuncParser<'_, 's> {
         {
             let types = self.type_list(given)?;
             return self.stated_type(&types).ok_or_else(|| {
-                self.error(ErrorKind::Arguments, given.range, format!("{what} needs a result type"))
+                self.error(ErrorKind::Arguments, given.range, format!("the result type of {what} must be one type or a list of types, but the list is empty"))
             });
         }
         let Some(shape) = shape else {
@@ -385,7 +389,7 @@ impl<'s> FuncParser<'_, 's> {
         {
             if dtypes.len() != shapes.len() {
                 let message = format!(
-                    "the results have {} shapes, but {} data types",
+                    "{what} has {} result shapes, but {} result data types",
                     shapes.len(),
                     dtypes.len()
                 );
@@ -453,7 +457,7 @@ impl<'s> FuncParser<'_, 's> {
             return Err(self.error(
                 ErrorKind::Arguments,
                 e.range,
-                format!("{what} needs the name of a function"),
+                format!("{what} needs the name of the packed function as its first argument"),
             ));
         };
         let callee = self.callee(func)?;

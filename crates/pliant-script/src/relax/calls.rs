@@ -64,7 +64,8 @@ impl<'s> FuncParser<'_, 's> {
             Val::Expr(callee) => callee,
             Val::Path(path) => return self.unknown_construct(&path, func.range),
             other => {
-                let message = format!("{} cannot be called", other.describe());
+                let message =
+                    format!("{} is not a function, so it cannot be called", other.describe());
                 return Err(self.error(ErrorKind::Value, func.range, message));
             }
         };
@@ -121,7 +122,7 @@ impl<'s> FuncParser<'_, 's> {
         };
         let message = match path.name.as_str() {
             "" => format!("'{module}' is a module, not a value"),
-            name => format!("{module} has no '{name}'"),
+            name => format!("the module {module} has no member '{name}'"),
         };
         Err(self.cx.error_maybe(ErrorKind::UnknownConstruct, self.range(range), message, help))
     }
@@ -386,7 +387,7 @@ impl<'s> FuncParser<'_, 's> {
     /// to convert `x + y`.
     pub(super) fn op_by_name(&mut self, name: &str, args: &[IrExpr], range: Range) -> Res<IrExpr> {
         let Some(op) = self.find_op(name.strip_prefix("relax.").unwrap_or(name)) else {
-            let message = format!("operator {name} is not declared");
+            let message = format!("no operator is called '{name}'");
             return Err(self.error(ErrorKind::UnknownConstruct, range, message));
         };
         let mut attrs = Attrs::default();
@@ -480,7 +481,8 @@ impl<'s> FuncParser<'_, 's> {
         }
         for k in &call.keywords {
             if !TYPE_KEYWORDS.contains(&k.name) {
-                let message = format!("a call of a function has no parameter '{}'", k.name);
+                let message =
+                    format!("a function is called with the unknown keyword argument '{}'", k.name);
                 return Err(self.error(ErrorKind::Arguments, k.range, message));
             }
             ty_args = self.type_list(&k.value)?;

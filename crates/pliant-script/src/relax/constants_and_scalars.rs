@@ -45,7 +45,7 @@ impl<'s> FuncParser<'_, 's> {
             None => Err(self.error(
                 ErrorKind::Value,
                 value.range,
-                format!("the value does not fit {dtype}"),
+                format!("the value of the constant does not fit its data type {dtype}"),
             )),
         }
     }
@@ -80,14 +80,14 @@ impl<'s> FuncParser<'_, 's> {
         match &val {
             Val::Expr(x) if self.as_sym(&val).is_none() => match self.ty_of(*x) {
                 TypeData::Prim { .. } => Ok(val),
-                _ => Err(self.error(ErrorKind::Value, arg.range, "R.prim_value takes a number")),
+                _ => Err(self.error(ErrorKind::Value, arg.range, "the argument of R.prim_value must be a number or a scalar, not a tensor or another value")),
             },
             Val::Sym(..) | Val::Float(..) | Val::Bool(_) | Val::Expr(_) => {
                 let e = self.expr_of(val, None, arg.range)?;
                 Ok(Val::Expr(e))
             }
             other => {
-                let message = format!("R.prim_value takes a number, found {}", other.describe());
+                let message = format!("the argument of R.prim_value must be a number, not {}", other.describe());
                 Err(self.error(ErrorKind::Value, arg.range, message))
             }
         }
@@ -107,7 +107,7 @@ impl<'s> FuncParser<'_, 's> {
                         return Err(self.error(
                             ErrorKind::Value,
                             arg.range,
-                            "R.shape takes a list of dims",
+                            "the argument of R.shape must be a list of dims, such as [n, 4]",
                         ));
                     }
                 }
@@ -132,7 +132,7 @@ impl<'s> FuncParser<'_, 's> {
                     _ => Err(self.error(
                         ErrorKind::Value,
                         e.range,
-                        "in a dim or scalar of a graph function, only integers can be cast",
+                        "in a graph function, T.Cast can only convert an integer dim or scalar to a data type",
                     )),
                 }
             }
@@ -160,7 +160,11 @@ impl<'s> FuncParser<'_, 's> {
                 let syms = &mut self.b.func_mut().syms;
                 let divides = !matches!(name, "min" | "max");
                 if divides && syms.as_int(b) == Some(0) {
-                    return Err(self.error(ErrorKind::Value, e.range, "division by zero"));
+                    return Err(self.error(
+                        ErrorKind::Value,
+                        e.range,
+                        "division by zero: the divisor of a dim is the constant 0",
+                    ));
                 }
                 let sym = match name {
                     "min" => syms.min(a, b),
@@ -196,7 +200,7 @@ impl<'s> FuncParser<'_, 's> {
             Val::Str(s) if dtype.is_float() => match crate::literals::named_float(s) {
                 Some(v) => Ok(Val::Float(v, Some(dtype))),
                 None => {
-                    Err(self.error(ErrorKind::Value, arg.range, format!("\"{s}\" is not a number")))
+                    Err(self.error(ErrorKind::Value, arg.range, format!("the string \"{s}\" does not name a number (only \"inf\", \"-inf\" and \"nan\" do)")))
                 }
             },
             Val::Bool(b) if !dtype.is_float() => Ok(Val::Sym(self.int(i64::from(*b)), Some(dtype))),
@@ -207,11 +211,11 @@ impl<'s> FuncParser<'_, 's> {
                     None => Err(self.error(
                         ErrorKind::Value,
                         arg.range,
-                        "a symbolic integer cannot be converted to a float",
+                        format!("T.{dtype} cannot convert a symbolic integer to a float"),
                     )),
                 },
                 None => {
-                    let message = format!("T.{dtype} takes a number, found {}", val.describe());
+                    let message = format!("the argument of T.{dtype} must be a number, not {}", val.describe());
                     Err(self.error(ErrorKind::Value, arg.range, message))
                 }
             },

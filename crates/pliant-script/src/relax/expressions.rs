@@ -81,7 +81,7 @@ impl<'s> FuncParser<'_, 's> {
                             _ => Err(self.error_help(
                                 ErrorKind::Unsupported,
                                 e.range,
-                                "a conditional expression can only choose between integers",
+                                "both alternatives of a conditional expression (a if c else b) must be integers in a graph function",
                                 "write an if statement, or R.where",
                             )),
                         }
@@ -91,7 +91,7 @@ impl<'s> FuncParser<'_, 's> {
             ExprKind::Starred(_) | ExprKind::Slice(..) => Err(self.error(
                 ErrorKind::Unsupported,
                 e.range,
-                "graph functions support neither * nor slices outside of calls and subscripts",
+                "in a graph function, * is only allowed in calls, tuples and lists, and slices only in subscripts",
             )),
             // A lambda is an index function. Operators take it as text.
             ExprKind::Lambda(_) => Ok(Val::Lambda(self.cx.slice(self.range(e.range)).to_string())),
@@ -117,7 +117,10 @@ impl<'s> FuncParser<'_, 's> {
                 (_, Val::Seq(items)) => out.extend(items),
                 (Some(dims), _) => out.extend(dims.into_iter().map(|d| Val::Sym(d, None))),
                 (None, other) => {
-                    let message = format!("* cannot unpack {}", other.describe());
+                    let message = format!(
+                        "the operator * can only unpack tuples and shapes, not {}",
+                        other.describe()
+                    );
                     return Err(self.error(ErrorKind::Value, item.range, message));
                 }
             }
@@ -129,7 +132,11 @@ impl<'s> FuncParser<'_, 's> {
         let mut out = Vec::with_capacity(items.len());
         for (key, value) in items {
             let Some(name) = key.as_str() else {
-                return Err(self.error(ErrorKind::Value, key.range, "keys must be strings"));
+                return Err(self.error(
+                    ErrorKind::Value,
+                    key.range,
+                    "the keys of a dict must be strings",
+                ));
             };
             out.push((name.to_string(), self.value(value)?));
         }
@@ -272,7 +279,8 @@ impl<'s> FuncParser<'_, 's> {
                 }
             }
             _ => {
-                let message = format!("{} has no attribute '{name}'", base.describe());
+                let message =
+                    format!("{} has no attribute '{name}' in a graph function", base.describe());
                 Err(self.error(ErrorKind::UnknownName, range, message))
             }
         }
@@ -295,8 +303,8 @@ impl<'s> FuncParser<'_, 's> {
             return Err(self.error_help(
                 ErrorKind::Unsupported,
                 e.range,
-                "only tuples and shapes can be indexed, and the index must be a constant",
-                "use R.strided_slice to slice tensors, R.take to select elements",
+                "the index in a subscript of a tuple or shape must be an integer constant",
+                "only tuples and shapes can be indexed: use R.strided_slice to slice tensors, R.take to select elements",
             ));
         };
         let len = match (&base, self.as_dims(&base)) {
@@ -313,15 +321,16 @@ impl<'s> FuncParser<'_, 's> {
                 }
             },
             (other, None) => {
-                let message = format!("{} cannot be indexed", other.describe());
+                let message =
+                    format!("only tuples and shapes can be indexed, not {}", other.describe());
                 return Err(self.error(ErrorKind::Type, e.range, message));
             }
         };
         let real = if at < 0 { len.map_or(at, |n| at + n as i64) } else { at };
         if real < 0 || real > i64::from(u32::MAX) || len.is_some_and(|n| real >= n as i64) {
             let message = match len {
-                Some(n) => format!("index {at} is out of range: the value has {n} fields"),
-                None => format!("index {at} is out of range"),
+                Some(n) => format!("index {at} is out of range: the tuple or shape has {n} fields"),
+                None => format!("index {at} of a tuple is out of range: it must not be negative"),
             };
             return Err(self.error(ErrorKind::Value, index.range, message));
         }
@@ -350,7 +359,7 @@ impl<'s> FuncParser<'_, 's> {
             None => Err(self.error_help(
                 ErrorKind::UnknownName,
                 e.range,
-                "the script's metadata does not contain the constant",
+                "the script refers to a constant that its `metadata` does not contain",
                 "print the module with show_meta=True to keep its constants",
             )),
         }
@@ -378,11 +387,16 @@ impl<'s> FuncParser<'_, 's> {
                 let x = self.operand(val, None, value.range)?;
                 self.op_by_name(name, &[x], range).map(Val::Expr)
             }
-            _ => Err(self.error(
-                ErrorKind::Value,
-                range,
-                format!("the operator is not defined on {}", val.describe()),
-            )),
+            _ => {
+                let symbol = match op {
+                    UnaryOp::Pos => "+",
+                    UnaryOp::Neg => "-",
+                    UnaryOp::Not => "not",
+                    UnaryOp::Invert => "~",
+                };
+                let message = format!("operator '{symbol}' is not defined on {}", val.describe());
+                Err(self.error(ErrorKind::Value, range, message))
+            }
         }
     }
 
@@ -408,7 +422,10 @@ impl<'s> FuncParser<'_, 's> {
                     return Err(self.error(
                         ErrorKind::Value,
                         range,
-                        "this operator is defined for integers, but not for floats",
+                        format!(
+                            "operator '{}' is defined for integers, but not for floats",
+                            op.symbol()
+                        ),
                     ));
                 }
             };
@@ -466,7 +483,14 @@ impl<'s> FuncParser<'_, 's> {
         let syms = &mut self.b.func_mut().syms;
         let (x, y) = (syms.as_int(a), syms.as_int(b));
         if matches!(op, BinOp::FloorDiv | BinOp::Mod | BinOp::Div) && y == Some(0) {
-            return Err(self.error(ErrorKind::Value, range, "division by zero"));
+            return Err(self.error(
+                ErrorKind::Value,
+                range,
+                format!(
+                    "division by zero: the right operand of '{}' is the constant 0",
+                    op.symbol()
+                ),
+            ));
         }
         let sym = match op {
             BinOp::Add => syms.add(a, b),
@@ -509,7 +533,11 @@ impl<'s> FuncParser<'_, 's> {
     fn small_int(&mut self, value: Option<i64>, range: Range) -> Res<Val> {
         match value {
             Some(v) => Ok(Val::Sym(self.int(v), None)),
-            None => Err(self.error(ErrorKind::Value, range, "the integer does not fit 64 bits")),
+            None => Err(self.error(
+                ErrorKind::Value,
+                range,
+                "the result of an operator on integer constants does not fit 64 bits",
+            )),
         }
     }
 

@@ -37,7 +37,7 @@ impl<'s> FuncParser<'_, 's> {
         body: &[Stmt<'s>],
     ) -> Res<Option<LoopResult>> {
         let Some(counter) = target.as_name() else {
-            let message = "a for loop has one loop variable";
+            let message = "a for loop of a graph function must have exactly one loop variable";
             return Err(self.error(ErrorKind::Structure, target.range, message));
         };
         let LoopRange { lo, hi, step, loop_var } = self.range_args(iter)?;

@@ -188,7 +188,8 @@ impl<'p, 's> FuncParser<'p, 's> {
     /// Parses the signature: adds the parameters and returns the annotated result type.
     fn signature(&mut self, def: &FunctionDef<'s>) -> Res<Option<Type>> {
         if let Some(range) = def.unsupported {
-            let message = "parameters have neither defaults nor '*'";
+            let message =
+                "the parameters of a graph function can have neither default values nor '*'";
             return Err(self.error(ErrorKind::Unsupported, range, message));
         }
         self.implicit = true;

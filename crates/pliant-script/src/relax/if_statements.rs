@@ -219,7 +219,8 @@ impl<'s> FuncParser<'_, 's> {
         if is_condition(self.b.func(), ty) {
             return Ok(());
         }
-        let message = format!("a condition is a scalar bool, found {}", self.ty_text(ty));
+        let message =
+            format!("the condition must be a scalar bool, but has type {}", self.ty_text(ty));
         Err(self.error(ErrorKind::Type, range, message))
     }
 
@@ -449,7 +450,7 @@ impl<'s> FuncParser<'_, 's> {
             }
             Proof::No => {
                 let message = format!(
-                    "the function is declared to return {}, but returns {}",
+                    "the function is declared to return a value of type {}, but returns a value of type {}",
                     self.ty_text(want),
                     self.ty_text(have)
                 );

@@ -23,7 +23,7 @@ impl<'s> FuncParser<'_, 's> {
             return Err(self.error(
                 ErrorKind::UnknownConstruct,
                 e.range,
-                "R has no 'call_tir_inplace'",
+                "the module R has no member 'call_tir_inplace'",
             ));
         };
         let (Some(func), Some(args), Some(indices)) = (func, args, indices) else {
@@ -60,7 +60,7 @@ impl<'s> FuncParser<'_, 's> {
             return Err(self.error(
                 ErrorKind::UnknownConstruct,
                 e.range,
-                "R has no 'call_inplace_packed'",
+                "the module R has no member 'call_inplace_packed'",
             ));
         };
         let (callee, args) = self.packed_parts(WHAT, e, call)?;
@@ -69,7 +69,7 @@ impl<'s> FuncParser<'_, 's> {
             return Err(self.error(
                 ErrorKind::Arguments,
                 e.range,
-                format!("{WHAT} needs 'inplace_indices'"),
+                format!("{WHAT} needs the argument 'inplace_indices'"),
             ));
         };
         let indices = self.inplace_indices(indices)?;

@@ -162,7 +162,9 @@ impl<'s> FuncParser<'_, 's> {
                 format!("make it an output of the block: R.output({name})"),
             )),
             _ => {
-                let message = format!("'{name}' has no value at the end of the loop's body");
+                let message = format!(
+                    "'{name}' is needed by the next iteration, but has no value at the end of the loop's body"
+                );
                 Err(self.error(ErrorKind::Structure, range, message))
             }
         }

@@ -17,7 +17,7 @@ impl<'s> FuncParser<'_, 's> {
     /// declaration.
     pub(super) fn kernel_call(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
         let Some(name) = call.args.first().and_then(Expr::as_str) else {
-            let message = "R.call_kernel takes the name of a kernel, then operands and attributes as keyword arguments";
+            let message = "the first argument of R.call_kernel must be the name of a kernel (its operands and attributes are keyword arguments)";
             return Err(self.error(ErrorKind::Arguments, e.range, message));
         };
         let kernel = find_kernel(name).map_err(|(message, help)| {
@@ -29,7 +29,10 @@ impl<'s> FuncParser<'_, 's> {
             let inputs = kernel.operands.iter().filter(|operand| !operand.role.is_written());
             let own: Vec<_> = inputs.take(fields.len()).map(|o| AttrValue::str(o.name)).collect();
             if own.len() < fields.len() || call.args.len() > 2 {
-                let message = format!("kernel {name} reads {} operands", own.len());
+                let message = format!(
+                    "the call of kernel {name} has too many operands: the kernel reads only {}",
+                    own.len()
+                );
                 return Err(self.error(ErrorKind::Arguments, list.range, message));
             }
             (args, names) = (fields, own);
@@ -49,7 +52,7 @@ impl<'s> FuncParser<'_, 's> {
             match (key, self.attr(&value, range)?) {
                 (AXES, AttrValue::Map(map)) => axes = map,
                 (AXES, _) => {
-                    let message = "axes is a map from operands to lists of integers";
+                    let message = "the argument 'axes' of R.call_kernel must be a dict from operand names to lists of integers";
                     return Err(self.error(ErrorKind::Value, range, message));
                 }
                 (_, value) => attributes.push((key.into(), value)),

@@ -76,7 +76,7 @@ impl<'s> FuncParser<'_, 's> {
             _ => {
                 let ty = self.ty_text(ret);
                 let message = format!(
-                    "the body must return the {count} state values as a tuple, but returns {ty}"
+                    "the body of the loop must return the {count} state values as a tuple, but returns {ty}"
                 );
                 Err(self.error(ErrorKind::Type, range, message))
             }

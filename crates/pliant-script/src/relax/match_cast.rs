@@ -40,7 +40,11 @@ impl<'s> FuncParser<'_, 's> {
         };
         let value = call.args.first().or_else(|| keyword(&["value"]));
         let Some(value_e) = value else {
-            return Err(self.error(ErrorKind::Arguments, e.range, format!("{what} needs a value")));
+            return Err(self.error(
+                ErrorKind::Arguments,
+                e.range,
+                format!("{what} needs the value to match as its first argument"),
+            ));
         };
         let val = self.value(value_e)?;
         let value = self.operand(val, None, value_e.range)?;
@@ -61,11 +65,11 @@ impl<'s> FuncParser<'_, 's> {
             },
             (None, Some(targets)) => targets,
             (None, None) => {
-                let help = format!("write the dims: {what}(x, (n, m))");
+                let help = format!("write the dims as second argument: {what}(x, (n, m))");
                 return Err(self.error_help(
                     ErrorKind::Arguments,
                     e.range,
-                    format!("{what} needs a pattern"),
+                    format!("{what} needs the dims or the type that the value must have"),
                     help,
                 ));
             }
@@ -97,8 +101,11 @@ impl<'s> FuncParser<'_, 's> {
         if same_kind && dtypes && rank(self, have) == rank(self, ty) {
             return Ok(());
         }
-        let message =
-            format!("a value of type {} can never match {}", self.ty_text(have), self.ty_text(ty));
+        let message = format!(
+            "a value of type {} can never match the type {}",
+            self.ty_text(have),
+            self.ty_text(ty)
+        );
         Err(self.error(ErrorKind::Type, range, message))
     }
 
@@ -134,7 +141,7 @@ impl<'s> FuncParser<'_, 's> {
             }
             Proof::No => {
                 let message = format!(
-                    "the annotation states the type {}, but the value has type {}",
+                    "the variable is annotated with the type {}, but its value has type {}",
                     self.ty_text(want),
                     self.ty_text(have)
                 );
@@ -204,7 +211,11 @@ impl<'s> FuncParser<'_, 's> {
     /// symbol.
     pub(super) fn declare_symbol(&mut self, target: &Expr<'s>) -> Res<()> {
         let Some(name) = target.as_name() else {
-            return Err(self.error(ErrorKind::Structure, target.range, "a symbol needs a name"));
+            return Err(self.error(
+                ErrorKind::Structure,
+                target.range,
+                "a symbol such as T.int64() must be assigned to a single name",
+            ));
         };
         match self.scope.get(name) {
             Some(Local::Sym(_)) => {}

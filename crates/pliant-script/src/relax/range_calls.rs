@@ -45,7 +45,7 @@ impl<'s> FuncParser<'_, 's> {
             [lo, hi] => (lo, hi, None),
             [lo, hi, step] => (lo, hi, Some(step)),
             _ => {
-                let message = "R.range takes one to three integers";
+                let message = "R.range takes one to three arguments: stop, or start, stop and step";
                 return Err(self.error(ErrorKind::Arguments, iter.range, message));
             }
         };
@@ -96,7 +96,10 @@ impl<'s> FuncParser<'_, 's> {
             }
             _ => {
                 let ty = self.b.func().expr_ty(value);
-                let message = format!("expected an integer scalar, found {}", self.ty_text(ty));
+                let message = format!(
+                    "a bound of a loop range must be an integer scalar, but has type {}",
+                    self.ty_text(ty)
+                );
                 let help = "use n, x.shape[0], or a parameter n: R.Prim(\"int64\")";
                 Err(self.error_help(ErrorKind::Value, e.range, message, help))
             }

@@ -150,7 +150,7 @@ impl<'s> FuncParser<'_, 's> {
                     return Err(self.error(
                         ErrorKind::Unsupported,
                         stmt.range,
-                        "a statement can only assign one target",
+                        "a chained assignment (a = b = value) is not supported: assign one target per statement",
                     ));
                 };
                 self.assign(target, value, None).map(|()| Flow::Open)
@@ -161,12 +161,12 @@ impl<'s> FuncParser<'_, 's> {
             StmtKind::AnnAssign(_, annotation, None) => Err(self.error(
                 ErrorKind::Structure,
                 annotation.range,
-                "an annotated name needs a value",
+                "a variable with a type annotation must be assigned a value in the same statement",
             )),
             StmtKind::AugAssign(..) => Err(self.error_help(
                 ErrorKind::Unsupported,
                 stmt.range,
-                "values of the graph are immutable",
+                "values of the graph are immutable, so they have no augmented assignment such as +=",
                 "bind the result to a new variable: y = R.add(x, ...)",
             )),
             StmtKind::Return(value) => self.return_stmt(value.as_ref(), stmt.range),
@@ -308,7 +308,7 @@ impl<'s> FuncParser<'_, 's> {
             let fits = pliant_ir::relax::type_lattice::is_subtype(self.b.func_mut(), ty, want);
             if fits == pliant_sym::Proof::No {
                 let message = format!(
-                    "the annotation states the type {}, but the value has type {}",
+                    "the variable is annotated with the type {}, but its value has type {}",
                     self.ty_text(want),
                     self.ty_text(ty)
                 );
@@ -388,7 +388,7 @@ impl<'s> FuncParser<'_, 's> {
         self.error(
             ErrorKind::Value,
             range,
-            format!("{names} names cannot be assigned {values} values"),
+            format!("the assignment has {names} names, but {values} values"),
         )
     }
 
@@ -434,10 +434,18 @@ impl<'s> FuncParser<'_, 's> {
 
     fn func_attr(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<()> {
         let [arg] = call.args.as_slice() else {
-            return Err(self.error(ErrorKind::Arguments, e.range, "R.func_attr takes one dict"));
+            return Err(self.error(
+                ErrorKind::Arguments,
+                e.range,
+                "R.func_attr takes one argument: a dict from attribute names to values",
+            ));
         };
         let Val::Map(items) = self.value(arg)? else {
-            return Err(self.error(ErrorKind::Value, arg.range, "R.func_attr takes a dict"));
+            return Err(self.error(
+                ErrorKind::Value,
+                arg.range,
+                "the argument of R.func_attr must be a dict from attribute names to values",
+            ));
         };
         for (key, value) in items {
             let value = self.attr(&value, arg.range)?;
@@ -454,10 +462,15 @@ impl<'s> FuncParser<'_, 's> {
     fn check_bounds(&self, value: &AttrValue, range: Range) -> Res<()> {
         let refuse = |message: String| {
             let help = "write: R.func_attr({\"tir_var_upper_bound\": {\"n\": 1024}})";
-            Err(self.error_help(ErrorKind::Value, range, format!("{UPPER_BOUND}: {message}"), help))
+            Err(self.error_help(
+                ErrorKind::Value,
+                range,
+                format!("attribute {UPPER_BOUND}: {message}"),
+                help,
+            ))
         };
         let AttrValue::Map(items) = value else {
-            return refuse("expected a dict from size names to maximum values".into());
+            return refuse("the value must be a dict from size names to maximum values".into());
         };
         let func = self.b.func();
         let params = func.params().iter();
@@ -467,11 +480,15 @@ impl<'s> FuncParser<'_, 's> {
             .collect();
         for (name, bound) in items {
             if !matches!(bound, AttrValue::Int(0..)) {
-                return refuse(format!("the bound of '{name}' must be an integer from 0 on"));
+                return refuse(format!(
+                    "the bound of size '{name}' must be a non-negative integer"
+                ));
             }
             // After lowering, there are no symbols left.
             if !sizes.is_empty() && !sizes.contains(&&**name) {
-                return refuse(format!("no size of the parameters is called '{name}'"));
+                return refuse(format!(
+                    "no size in the types of the parameters is called '{name}'"
+                ));
             }
         }
         Ok(())
@@ -555,7 +572,7 @@ impl<'s> FuncParser<'_, 's> {
                 return Err(self.error(
                     ErrorKind::Dataflow,
                     arg.range,
-                    "R.output takes variables of its block",
+                    "each argument of R.output must be a variable of its dataflow block",
                 ));
             };
             let var = match self.scope.get(name) {

@@ -99,7 +99,7 @@ impl<'s> FuncParser<'_, 's> {
             if p.ns == Namespace::Relax {
                 let types = ["Tensor", "Shape", "Tuple", "Object", "Prim", "Callable"];
                 let help = crate::script_errors::did_you_mean(&p.name, types);
-                let message = format!("'{}' is not a type", p.name);
+                let message = format!("'R.{}' is not a type", p.name);
                 return Err(self.cx.error_maybe(
                     ErrorKind::UnknownConstruct,
                     self.range(e.range),
@@ -112,7 +112,7 @@ impl<'s> FuncParser<'_, 's> {
         Err(self.error_help(
             ErrorKind::Type,
             e.range,
-            format!("expected a type, found `{text}`"),
+            format!("the annotation `{text}` is not a type"),
             "types are R.Tensor, R.Shape, R.Tuple, R.Prim, R.Callable and R.Object",
         ))
     }
@@ -130,7 +130,7 @@ impl<'s> FuncParser<'_, 's> {
 
     fn unknown_keyword(&self, keyword: &Keyword<'s>, of: &str, known: &[&str]) -> Reported {
         let help = crate::script_errors::did_you_mean(keyword.name, known.iter().copied())
-            .unwrap_or_else(|| format!("{of} takes: {}", known.join(", ")));
+            .unwrap_or_else(|| format!("{of} takes {}", known.join(", ")));
         let message = format!("{of} has no parameter '{}'", keyword.name);
         self.error_help(ErrorKind::Arguments, keyword.range, message, help)
     }
@@ -168,7 +168,10 @@ impl<'s> FuncParser<'_, 's> {
         {
             match &shape {
                 TensorShape::Dims(dims) if dims.len() != rank as usize => {
-                    let message = format!("ndim is {rank}, but the shape has {} dims", dims.len());
+                    let message = format!(
+                        "ndim of R.Tensor is {rank}, but the shape has {} dims",
+                        dims.len()
+                    );
                     return Err(self.error(ErrorKind::Type, args.range, message));
                 }
                 TensorShape::Unknown => shape = TensorShape::Rank(rank),
@@ -185,7 +188,11 @@ impl<'s> FuncParser<'_, 's> {
         match value {
             Some(-1) => Ok(None),
             Some(v) if (0..=i64::from(u16::MAX)).contains(&v) => Ok(Some(v as u32)),
-            _ => Err(self.error(ErrorKind::Type, e.range, "ndim must be a small integer")),
+            _ => Err(self.error(
+                ErrorKind::Type,
+                e.range,
+                "ndim must be a constant integer from 0 to 65535, or -1 if the rank is unknown",
+            )),
         }
     }
 
@@ -213,10 +220,16 @@ impl<'s> FuncParser<'_, 's> {
                 return Ok(TensorShape::Var(*v));
             }
             let ty = self.b.func().expr_ty(e);
-            let message = format!("expected a shape, found a value of type {}", self.ty_text(ty));
+            let message = format!(
+                "the shape of a tensor type must be a tuple of dims or a shape variable, not a value of type {}",
+                self.ty_text(ty)
+            );
             return Err(self.error(ErrorKind::Type, range, message));
         }
-        let message = format!("expected a shape, found {}", val.describe());
+        let message = format!(
+            "the shape of a tensor type must be a tuple of dims or a shape variable, not {}",
+            val.describe()
+        );
         Err(self.error_help(ErrorKind::Type, range, message, "write a shape as a tuple: (n, 4)"))
     }
 
@@ -252,7 +265,10 @@ impl<'s> FuncParser<'_, 's> {
         self.as_sym(&val).ok_or_else(|| {
             let message = match &val {
                 Val::Float(..) => "a dim must be an integer, not a float".to_string(),
-                other => format!("expected a dim, found {}", other.describe()),
+                other => format!(
+                    "a dim must be an integer or a symbolic expression, not {}",
+                    other.describe()
+                ),
             };
             self.error(ErrorKind::Type, e.range, message)
         })
@@ -310,7 +326,11 @@ impl<'s> FuncParser<'_, 's> {
 
     fn tuple_type(&mut self, args: Args<'_, 's>) -> Res<Type> {
         if let Some(k) = args.keywords.first() {
-            return Err(self.unknown_keyword(k, "R.Tuple", &["the types of the fields"]));
+            return Err(self.unknown_keyword(
+                k,
+                "R.Tuple",
+                &["only the types of the fields, as positional arguments"],
+            ));
         }
         let items = match args.positional {
             [one] => one.as_sequence().unwrap_or(args.positional),

@@ -204,7 +204,7 @@ impl<'s> FuncParser<'_, 's> {
                 return Err(self.error_help(
                     ErrorKind::Value,
                     range,
-                    "a lambda is not a value of the graph",
+                    "a lambda cannot be an operand of a graph function",
                     "write a local function: @R.function def f(x: ...): ...",
                 ));
             }
@@ -213,7 +213,11 @@ impl<'s> FuncParser<'_, 's> {
     }
 
     fn not_a_value(&self, what: &str, range: Range) -> crate::script_errors::Reported {
-        self.error(ErrorKind::Value, range, format!("expected a value of the graph, found {what}"))
+        self.error(
+            ErrorKind::Value,
+            range,
+            format!("an operand must be a value of the graph function, not {what}"),
+        )
     }
 
     /// Creates a scalar constant of the given data type: from `float` for float types, else from `int`.
@@ -221,7 +225,11 @@ impl<'s> FuncParser<'_, 's> {
         let number = crate::literals::Number::of_float(float);
         let text = crate::literals::Number { int: int.into(), ..number };
         let tensor = crate::literals::tensor(&[text], &[], dtype).ok_or_else(|| {
-            self.error(ErrorKind::Value, range, format!("{float} does not fit {dtype}"))
+            self.error(
+                ErrorKind::Value,
+                range,
+                format!("the number {float} does not fit the data type {dtype}"),
+            )
         })?;
         Ok(self.b.func_mut().constant(tensor))
     }
@@ -276,7 +284,9 @@ impl<'s> FuncParser<'_, 's> {
                 return Err(self.error(
                     ErrorKind::Value,
                     range,
-                    format!("expected a value known at parse time, found {what}"),
+                    format!(
+                        "an attribute must have a value that is known at parse time, not {what}"
+                    ),
                 ));
             }
         })

@@ -106,7 +106,7 @@ impl<'s> FuncParser<'_, 's> {
     ) -> Res<Vec<&'s str>> {
         if lambda.params.len() != count {
             let message = format!(
-                "the lambda takes {} parameters, but the loop has {count} state values",
+                "a lambda of R.while_loop takes {} parameters, but the loop has {count} state values",
                 lambda.params.len()
             );
             return Err(self.error(ErrorKind::Arguments, range, message));

@@ -79,8 +79,11 @@ impl<'s> PrimParser<'_, 's> {
             Some(t) => t.as_sequence().map_or_else(|| vec![t], |items| items.iter().collect()),
         };
         if targets.len() != domains.len() {
-            let message =
-                format!("the block has {} axes, but {} domains", targets.len(), domains.len());
+            let message = format!(
+                "the target of T.block has {} axes, but its list of extents has {}",
+                targets.len(),
+                domains.len()
+            );
             return Err(self.error(ErrorKind::Arguments, range, message));
         }
         let mut open = OpenBlock::default();
@@ -114,7 +117,11 @@ impl<'s> PrimParser<'_, 's> {
         binding: Option<IrExpr>,
     ) -> Res<()> {
         let Some(name) = target.as_name() else {
-            return Err(self.error(ErrorKind::Structure, target.range, "an axis must be a name"));
+            return Err(self.error(
+                ErrorKind::Structure,
+                target.range,
+                "the target of an axis declaration must be a single name",
+            ));
         };
         let var = self.f.size_var(name);
         self.define(name, Local::Var(var));
@@ -247,7 +254,9 @@ impl<'s> PrimParser<'_, 's> {
             _ => return Err(self.unknown_construct(&name, call.func.range)),
         };
         let [domain, binding] = call.args.as_slice() else {
-            let message = format!("T.{name} takes a domain and a value");
+            let message = format!(
+                "T.{name} takes two arguments: the extent of the axis and the value bound to it"
+            );
             return Err(self.error(ErrorKind::Arguments, value.range, message));
         };
         let (min, extent) = self.domain(domain)?;
@@ -358,7 +367,7 @@ impl<'s> PrimParser<'_, 's> {
                     return Err(self.error(
                         ErrorKind::Arguments,
                         call.func.range,
-                        "T.where takes a condition",
+                        "T.where takes one argument: a condition",
                     ));
                 };
                 open.predicate = Some(self.cond(cond)?);
@@ -368,7 +377,7 @@ impl<'s> PrimParser<'_, 's> {
                     return Err(self.error(
                         ErrorKind::Arguments,
                         call.func.range,
-                        "T.block_attr takes a dict",
+                        "T.block_attr takes one argument: a dict from annotation names to constants",
                     ));
                 };
                 let annotations = self.annotations(annotations)?;

@@ -77,13 +77,18 @@ impl<'s> PrimParser<'_, 's> {
                 _ => {
                     let known = ["shape", "dtype", "strides", "elem_offset", "scope"];
                     let help = crate::script_errors::did_you_mean(k.name, known);
-                    let message = format!("a buffer has no parameter '{}'", k.name);
+                    let message =
+                        format!("the declaration of a buffer has no parameter '{}'", k.name);
                     return Err(self.cx.error_maybe(ErrorKind::Arguments, k.range, message, help));
                 }
             }
         }
         let Some(shape) = shape else {
-            return Err(self.error(ErrorKind::Arguments, args.range, "a buffer needs a shape"));
+            return Err(self.error(
+                ErrorKind::Arguments,
+                args.range,
+                "the declaration of a buffer needs a shape as its first argument",
+            ));
         };
         let dtype = match dtype {
             Some(e) => match self.ty_of_local(e)? {
@@ -98,8 +103,11 @@ impl<'s> PrimParser<'_, 's> {
             _ => Vec::new(),
         };
         if !strides.is_empty() && strides.len() != shape.len() {
-            let message =
-                format!("the buffer has {} strides, but {} dims", strides.len(), shape.len());
+            let message = format!(
+                "the buffer '{name}' has {} strides, but {} dims",
+                strides.len(),
+                shape.len()
+            );
             return Err(self.error(ErrorKind::Arguments, args.range, message));
         }
         let elem_offset = match offset {
@@ -113,8 +121,8 @@ impl<'s> PrimParser<'_, 's> {
                     return Err(self.error_help(
                         ErrorKind::Value,
                         args.range,
-                        format!("unknown scope \"{name}\""),
-                        "scopes of a CPU are \"global\" and \"local\"",
+                        format!("unknown memory scope \"{name}\" of a buffer"),
+                        "the scopes of a CPU are \"global\" and \"local\"",
                     ));
                 }
             },
@@ -134,7 +142,8 @@ impl<'s> PrimParser<'_, 's> {
             return Ok(());
         }
         let why = UNSUPPORTED_PARAMETERS.iter().find(|r| r.0 == k.name).map_or("", |r| r.1);
-        let message = format!("the parameter '{}' is not supported: it asks for {why}", k.name);
+        let message =
+            format!("the parameter '{}' of a buffer is not supported: it asks for {why}", k.name);
         Err(self.error(ErrorKind::Unsupported, k.range, message))
     }
 
@@ -174,14 +183,18 @@ impl<'s> PrimParser<'_, 's> {
     /// Parses `A = T.match_buffer(a, (n, 4), "float32")`, which declares the buffer of a handle parameter.
     pub(super) fn match_buffer(&mut self, target: &Expr<'s>, value: &Expr<'s>) -> Res<()> {
         let (Some(name), Some(call)) = (target.as_name(), value.as_call()) else {
-            return Err(self.error(ErrorKind::Structure, target.range, "a buffer needs a name"));
+            return Err(self.error(
+                ErrorKind::Structure,
+                target.range,
+                "the result of T.match_buffer must be assigned to a single name",
+            ));
         };
         let param = call.args.first().or_else(|| keyword(&call.keywords, "param"));
         let Some(param) = param else {
             return Err(self.error(
                 ErrorKind::Arguments,
                 value.range,
-                "T.match_buffer needs a parameter",
+                "T.match_buffer needs a handle parameter as its first argument",
             ));
         };
         let handle = match param.as_name().and_then(|n| self.scope.get(n)) {
@@ -194,15 +207,15 @@ impl<'s> PrimParser<'_, 's> {
                 return Err(self.error_help(
                     ErrorKind::Unsupported,
                     param.range,
-                    "T.match_buffer of a region is not supported",
-                    "index the other buffer instead",
+                    "T.match_buffer of a region of another buffer is not supported",
+                    "index the other buffer directly",
                 ));
             }
             _ => {
                 return Err(self.error_help(
                     ErrorKind::Value,
                     param.range,
-                    "T.match_buffer takes a handle parameter",
+                    "the first argument of T.match_buffer must be a handle parameter",
                     "declare the parameter as T.handle",
                 ));
             }
@@ -228,7 +241,11 @@ impl<'s> PrimParser<'_, 's> {
     /// Creates a buffer from the arguments of an allocation such as `T.alloc_buffer((n, 4), "float32")`.
     pub(super) fn allocation(&mut self, name: &'s str, value: &Expr<'s>) -> Res<Buffer> {
         let Some(call) = value.as_call() else {
-            return Err(self.error(ErrorKind::Arguments, value.range, "a buffer needs a shape"));
+            return Err(self.error(
+                ErrorKind::Arguments,
+                value.range,
+                "the declaration of a buffer needs a shape as its first argument",
+            ));
         };
         let args =
             BufferArgs { positional: &call.args, keywords: &call.keywords, range: value.range };
@@ -276,7 +293,11 @@ impl<'s> PrimParser<'_, 's> {
         if let Some(step) = step
             && !matches!(step.kind, ExprKind::Int(1))
         {
-            return Err(self.error(ErrorKind::Unsupported, step.range, "a slice must have step 1"));
+            return Err(self.error(
+                ErrorKind::Unsupported,
+                step.range,
+                "a slice of a buffer must have step 1",
+            ));
         }
         let start = match lower {
             Some(e) => self.index(e)?,

@@ -190,7 +190,7 @@ impl<'s> PrimParser<'_, 's> {
             _ => Err(self.error(
                 ErrorKind::Value,
                 e.range,
-                "the number of lanes must be a constant from 1 to 4096",
+                "the number of lanes of a vector must be an integer constant from 1 to 4096",
             )),
         }
     }
@@ -203,7 +203,11 @@ impl<'s> PrimParser<'_, 's> {
         let (x, y) = (self.val(a)?, self.val(b)?);
         let divides = matches!(op, BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod);
         if divides && matches!(y, Val::Int(0)) {
-            return Err(self.error(ErrorKind::Value, range, "division by zero"));
+            return Err(self.error(
+                ErrorKind::Value,
+                range,
+                "division by zero: the divisor is the constant 0",
+            ));
         }
         let (x, y) = self.unify(x, y, range)?;
         Ok(Val::Typed(self.f.binary(op, x, y)))
@@ -218,7 +222,7 @@ impl<'s> PrimParser<'_, 's> {
             return Err(self.error_help(
                 ErrorKind::Structure,
                 e.range,
-                format!("T.{ty} takes one argument"),
+                format!("in an expression, T.{ty} takes one argument: the number to convert"),
                 help,
             ));
         };
@@ -232,7 +236,9 @@ impl<'s> PrimParser<'_, 's> {
                     return Err(self.error(
                         ErrorKind::Value,
                         arg.range,
-                        format!("\"{s}\" is not a number"),
+                        format!(
+"the string \"{s}\" does not name a number (only \"inf\", \"-inf\" and \"nan\" do)"
+),
                     ));
                 }
             },
@@ -246,13 +252,19 @@ impl<'s> PrimParser<'_, 's> {
             Val::Float(v) if v == v.trunc() && v.abs() < 9e18 && fits(v as i64, ty.dtype) => {
                 self.int_const(v as i64, ty, arg.range).map(Val::Typed)
             }
-            Val::Float(v) => {
-                Err(self.error(ErrorKind::Value, arg.range, format!("{v:?} does not fit {ty}")))
-            }
+            Val::Float(v) => Err(self.error(
+                ErrorKind::Value,
+                arg.range,
+                format!("the number {v:?} does not fit the data type {ty}"),
+            )),
             Val::Typed(x) => Ok(Val::Typed(self.f.cast(x, ty))),
             other => {
                 self.typed(other, None, arg.range)?;
-                Err(self.error(ErrorKind::Value, arg.range, format!("T.{ty} takes a number")))
+                Err(self.error(
+                    ErrorKind::Value,
+                    arg.range,
+                    format!("the argument of T.{ty} must be a number"),
+                ))
             }
         }
     }
@@ -263,7 +275,11 @@ impl<'s> PrimParser<'_, 's> {
         let ty = self.f.expr_ty(a);
         let by = self.f.as_int(b);
         if by == Some(0) {
-            return Err(self.error(ErrorKind::Value, range, "division by zero"));
+            return Err(self.error(
+                ErrorKind::Value,
+                range,
+                "division by zero: the divisor is the constant 0",
+            ));
         }
         if by.is_some_and(|v| v < 0) {
             let zero = self.int_const(0, ty, range)?;
@@ -323,7 +339,11 @@ impl<'s> PrimParser<'_, 's> {
         }
         match self.cx.dtype(e)? {
             Some(d) => Ok(Ty::scalar(d)),
-            None => Err(self.error(ErrorKind::Value, e.range, "expected a data type")),
+            None => Err(self.error(
+                ErrorKind::Value,
+                e.range,
+                "a data type such as \"float32\" is required here, but None is given",
+            )),
         }
     }
 
@@ -360,7 +380,11 @@ impl<'s> PrimParser<'_, 's> {
                 ExprData::Float((if low { -v } else { v }).to_bits(), ty)
             }
             _ if name == "infinity" => {
-                return Err(self.error(ErrorKind::Value, e.range, format!("{d} has no infinity")));
+                return Err(self.error(
+                    ErrorKind::Value,
+                    e.range,
+                    format!("T.infinity needs a float type: {d} has no infinity"),
+                ));
             }
             DTypeKind::Bool => ExprData::Int(i64::from(!low), ty),
             DTypeKind::Int if low => ExprData::Int(i64::MIN >> (64 - u32::from(d.bits())), ty),
@@ -388,7 +412,7 @@ impl<'s> PrimParser<'_, 's> {
                 return Err(self.error(
                     ErrorKind::Arguments,
                     e.range,
-                    format!("T.{name} needs the type of its result"),
+                    format!("T.{name} needs the type of its result as its first argument"),
                 ));
             };
             (ty, args) = (self.ty(first)?, rest);
@@ -469,7 +493,10 @@ impl<'s> PrimParser<'_, 's> {
             (ty, args) = (self.ty(first)?, rest);
         }
         if args.first().is_none_or(|a| a.as_str().is_none()) {
-            let message = format!("T.{} needs the name of a function", intrin.name());
+            let message = format!(
+                "T.{} needs the name of a function, in quotes, as its first argument",
+                intrin.name()
+            );
             return Err(self.error(ErrorKind::Arguments, e.range, message));
         }
         let mut operands = Vec::with_capacity(args.len());

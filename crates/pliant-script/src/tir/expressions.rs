@@ -74,7 +74,8 @@ impl<'s> PrimParser<'_, 's> {
                 Ok(self.lanes(ExprData::Float(v.to_bits(), Ty::scalar(ty.dtype)), ty.lanes))
             }
             other => {
-                let message = format!("expected a scalar, found {}", other.describe());
+                let message =
+                    format!("a scalar is required here, but the value is {}", other.describe());
                 let help = match &other {
                     Val::Buffer(b) => {
                         let data = self.f.buffer(*b);
@@ -103,7 +104,7 @@ impl<'s> PrimParser<'_, 's> {
             return Err(self.error(
                 ErrorKind::Value,
                 range,
-                format!("{v} does not fit {}", ty.dtype),
+                format!("the integer {v} does not fit the data type {}", ty.dtype),
             ));
         }
         Ok(self.lanes(ExprData::Int(v, scalar), ty.lanes))
@@ -120,13 +121,13 @@ impl<'s> PrimParser<'_, 's> {
             return Err(self.error(
                 ErrorKind::Type,
                 range,
-                "indices and sizes are integers, not floats",
+                "an index or a size must be an integer, not a float",
             ));
         }
         let e = self.typed(val, Some(Ty::I64), range)?;
         let ty = self.f.expr_ty(e);
         if !ty.dtype.is_integer() {
-            let message = format!("indices and sizes are integers, found {ty}");
+            let message = format!("an index or a size must be an integer, but has type {ty}");
             return Err(self.error_help(
                 ErrorKind::Type,
                 range,
@@ -152,7 +153,8 @@ impl<'s> PrimParser<'_, 's> {
                 Ok(self.f.binary(BinOp::Ne, e, zero))
             }
             DTypeKind::Float => {
-                let message = format!("a condition is a bool, found {ty}");
+                let message =
+                    format!("a condition must be a bool or an integer, but has type {ty}");
                 Err(self.error_help(ErrorKind::Type, range, message, "compare it: x != 0.0"))
             }
         }
@@ -162,15 +164,17 @@ impl<'s> PrimParser<'_, 's> {
     /// other conversions explicitly. `what` names the value in errors.
     pub(super) fn convert(&mut self, val: Val, to: Ty, what: &str, range: Range) -> Res<IrExpr> {
         if let (Val::Float(v), false) = (&val, to.dtype.is_float()) {
-            let message = format!("{v:?} is a float, but {what} is {}", to.dtype);
+            let message = format!("{v:?} is a float, but {what} has type {}", to.dtype);
             let help = format!("convert the value: T.Cast(\"{}\", ...)", to.dtype);
             return Err(self.error_help(ErrorKind::Type, range, message, help));
         }
         let e = self.typed(val, Some(to), range)?;
         let from = self.f.expr_ty(e);
         if from.lanes != to.lanes && from.lanes != 1 {
-            let message =
-                format!("the value has {} lanes, but {what} has {}", from.lanes, to.lanes);
+            let message = format!(
+                "the value is a vector of {} lanes, but {what} has {} lanes",
+                from.lanes, to.lanes
+            );
             return Err(self.error(ErrorKind::Type, range, message));
         }
         if from.dtype != to.dtype && from.dtype.promote(to.dtype) != to.dtype {
@@ -216,7 +220,7 @@ impl<'s> PrimParser<'_, 's> {
         }
         if s.lanes != t.lanes && s.lanes != 1 && t.lanes != 1 {
             let message = format!(
-                "the operands have different numbers of lanes: {} and {}",
+                "the two operands of an operator are vectors of different numbers of lanes: {} and {}",
                 s.lanes, t.lanes
             );
             return Err(self.error(ErrorKind::Type, range, message));
@@ -235,7 +239,9 @@ impl<'s> PrimParser<'_, 's> {
             ExprKind::Name(name) => self.name(name, e),
             ExprKind::Int(v) => Ok(Val::Int(*v)),
             ExprKind::BigInt(_) => {
-                Err(self.error(ErrorKind::Value, e.range, "the integer does not fit 64 bits"))
+                let text = self.cx.slice(e.range);
+ let message = format!("the integer {text} does not fit 64 bits");
+Err(self.error(ErrorKind::Value, e.range, message))
             }
             ExprKind::Float(v) => Ok(Val::Float(*v)),
             ExprKind::Bool(v) => {
@@ -277,7 +283,7 @@ impl<'s> PrimParser<'_, 's> {
                 Err(self.error(
                     ErrorKind::Value,
                     e.range,
-                    "loop functions do not support None, dicts, slices and * here",
+                    "None, a dict, a slice or a starred expression cannot be an operand in a loop function",
                 ))
             }
         }
@@ -326,9 +332,9 @@ impl<'s> PrimParser<'_, 's> {
                 let what = match other {
                     HostValue::Other(name) => format!("a Python object of type '{name}'"),
                     HostValue::None => "None".into(),
-                    _ => "no number".into(),
+                    _ => "not a number".into(),
                 };
-                let message = format!("`{text}` is {what}: a loop function cannot use it");
+                let message = format!("a loop function cannot use `{text}`, which is {what}");
                 return Err(self.error(ErrorKind::Value, range, message));
             }
         })
@@ -380,7 +386,7 @@ impl<'s> PrimParser<'_, 's> {
             return Err(self.error(
                 ErrorKind::UnknownName,
                 range,
-                format!("this value has no attribute '{name}' in a loop function"),
+                format!("only buffers have attributes in a loop function, so '.{name}' is not allowed after another value"),
             ));
         };
         let b = *b;
@@ -395,7 +401,7 @@ impl<'s> PrimParser<'_, 's> {
             "data" => Ok(Val::Typed(self.f.address_of_start(b))),
             _ => {
                 let message = format!("a buffer has no attribute '{name}'");
-                let help = "it has shape, strides, dtype and data";
+                let help = "the attributes of a buffer are shape, strides, dtype and data";
                 Err(self.error_help(ErrorKind::UnknownName, range, message, help))
             }
         }
@@ -412,6 +418,7 @@ impl<'s> PrimParser<'_, 's> {
                 Ok(Val::Typed(self.f.load(b, &indices)))
             }
             Val::Seq(mut items) => {
+                let count = items.len();
                 let at = match index.kind {
                     ExprKind::Int(v) if v < 0 => usize::try_from(v + items.len() as i64).ok(),
                     ExprKind::Int(v) => usize::try_from(v).ok(),
@@ -420,12 +427,17 @@ impl<'s> PrimParser<'_, 's> {
                 match at {
                     Some(i) if i < items.len() => Ok(items.swap_remove(i)),
                     _ => {
-                        Err(self.error(ErrorKind::Value, index.range, "the index is out of range"))
+                        let text = self.cx.slice(index.range);
+                        let message = format!(
+                            "index `{text}` must be an integer constant within the {count} fields of the tuple or shape"
+                        );
+                        Err(self.error(ErrorKind::Value, index.range, message))
                     }
                 }
             }
             other => {
-                let message = format!("{} cannot be indexed", other.describe());
+                let message =
+                    format!("only buffers and tuples can be indexed, not {}", other.describe());
                 let help = "create a buffer from a handle with T.match_buffer";
                 let help = matches!(other, Val::Handle(_)).then(|| help.to_string());
                 Err(self.cx.error_maybe(ErrorKind::Type, value.range, message, help))
@@ -449,7 +461,8 @@ impl<'s> PrimParser<'_, 's> {
             self.check_rank(b, items.len(), range)?;
         } else if items.len() != 1 {
             let message = format!(
-                "the access has {} indices, but this function has one linear index per access",
+                "buffer '{}' is accessed with {} indices, but this function uses one linear index per access",
+                self.f.buffer(b).name,
                 items.len()
             );
             return Err(self.error(ErrorKind::Type, range, message));
@@ -464,8 +477,7 @@ impl<'s> PrimParser<'_, 's> {
             let lanes =
                 self.f.as_int(extent).and_then(|n| u16::try_from(n).ok()).filter(|n| *n > 0);
             let Some(lanes) = lanes else {
-                let message =
-                    "a slice of a buffer is a vector, so its extent must be a small constant";
+                let message = "a slice of a buffer is a vector, so its extent must be a constant from 1 to 65535";
                 return Err(self.error(ErrorKind::Value, item.range, message));
             };
             let one = self.f.int(1);
@@ -480,7 +492,7 @@ impl<'s> PrimParser<'_, 's> {
             return Ok(());
         }
         let message = format!(
-            "buffer '{}' has {} dims, but {given} indices are given",
+            "buffer '{}' has {} dims, but is accessed with {given} indices",
             data.name,
             data.shape.len()
         );
@@ -500,7 +512,9 @@ impl<'s> PrimParser<'_, 's> {
             (UnaryOp::Neg, Val::Int(v)) => match v.checked_neg() {
                 Some(v) => Ok(Val::Int(v)),
                 None => {
-                    Err(self.error(ErrorKind::Value, range, "the integer does not fit 64 bits"))
+                    let message =
+                        "the result of an operator on integer constants does not fit 64 bits";
+                    Err(self.error(ErrorKind::Value, range, message))
                 }
             },
             (UnaryOp::Neg, Val::Float(v)) => Ok(Val::Float(-v)),
@@ -549,7 +563,10 @@ impl<'s> PrimParser<'_, 's> {
                     return Err(self.error(
                         ErrorKind::Value,
                         range,
-                        "this operator is defined for integers, but not for floats",
+                        format!(
+                            "operator '{}' is defined for integers, but not for floats",
+                            op.symbol()
+                        ),
                     ));
                 }
             };
@@ -559,7 +576,9 @@ impl<'s> PrimParser<'_, 's> {
             return match u32::try_from(*y).ok().and_then(|y| x.checked_pow(y)) {
                 Some(v) => Ok(Val::Int(v)),
                 None => {
-                    Err(self.error(ErrorKind::Value, range, "the integer does not fit 64 bits"))
+                    let message =
+                        "the result of an operator on integer constants does not fit 64 bits";
+                    Err(self.error(ErrorKind::Value, range, message))
                 }
             };
         }
@@ -568,7 +587,11 @@ impl<'s> PrimParser<'_, 's> {
         let ty = self.f.expr_ty(x);
         let (float, boolean) = (ty.dtype.is_float(), ty.dtype.is_bool());
         if zero && !float && matches!(op, Py::Div | Py::FloorDiv | Py::Mod) {
-            return Err(self.error(ErrorKind::Value, range, "division by zero"));
+            return Err(self.error(
+                ErrorKind::Value,
+                range,
+                "division by zero: the right operand is the constant 0",
+            ));
         }
         let op = match op {
             Py::Add => BinOp::Add,
@@ -581,7 +604,7 @@ impl<'s> PrimParser<'_, 's> {
                 return Err(self.error_help(
                     ErrorKind::Type,
                     range,
-                    "'/' divides floats",
+                    "the operator '/' is only defined for floats, but the operands are integers",
                     "divide integers with // (rounds down) or T.truncdiv (rounds towards zero)",
                 ));
             }
@@ -596,7 +619,10 @@ impl<'s> PrimParser<'_, 's> {
                     Py::BitOr => Intrin::BitwiseOr,
                     Py::BitXor => Intrin::BitwiseXor,
                     _ => {
-                        let message = format!("loop functions have no operator '{}'", op.symbol());
+                        let message = format!(
+                            "the operator '{}' is not supported in loop functions",
+                            op.symbol()
+                        );
                         return Err(self.error(ErrorKind::Unsupported, range, message));
                     }
                 };
@@ -632,7 +658,7 @@ impl<'s> PrimParser<'_, 's> {
                     return Err(self.error(
                         ErrorKind::Unsupported,
                         range,
-                        "only comparisons of numbers are supported",
+                        "the comparison operators 'is' and 'in' are not supported in loop functions: only numbers can be compared",
                     ));
                 }
             };

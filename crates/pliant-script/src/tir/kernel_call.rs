@@ -28,7 +28,8 @@ impl<'s> PrimParser<'_, 's> {
         let mut seen: Vec<&str> = Vec::new();
         for keyword in &call.keywords {
             if seen.contains(&keyword.name) {
-                let message = format!("argument '{}' is passed twice", keyword.name);
+                let message =
+                    format!("argument {} of kernel {} is passed twice", keyword.name, kernel.name);
                 return Err(self.error(ErrorKind::Arguments, keyword.range, message));
             }
             seen.push(keyword.name);
@@ -43,7 +44,7 @@ impl<'s> PrimParser<'_, 's> {
             _ => None,
         };
         let Some(name) = name else {
-            let message = "T.call_kernel takes the name of a kernel; operands and attributes are keyword arguments";
+            let message = "T.call_kernel takes one positional argument, the name of a kernel (operands and attributes are keyword arguments)";
             return Err(self.error(ErrorKind::Arguments, e.range, message));
         };
         find_kernel(name).map_err(|(message, help)| {
@@ -71,12 +72,16 @@ impl<'s> PrimParser<'_, 's> {
         let values = match (attr.ty, &value.kind) {
             (AttrType::Ints { len, .. }, ExprKind::List(list) | ExprKind::Tuple(list)) => {
                 if list.len() != len {
-                    let message = format!("attribute {name} takes {len} integers");
+                    let message = format!(
+                        "attribute {name} of kernel {} takes {len} integers, but {} are given",
+                        kernel.name,
+                        list.len()
+                    );
                     return Err(self.error(ErrorKind::Arguments, value.range, message));
                 }
                 list.iter().map(|e| self.scalar(e, Some(Ty::I64))).collect::<Res<Vec<_>>>()?
             }
-            _ => vec![self.kernel_attribute(attr, value)?],
+            _ => vec![self.kernel_attribute(kernel, attr, value)?],
         };
         for (k, value) in values.into_iter().enumerate() {
             args.numbers[first + k] = Some(value);
@@ -99,7 +104,10 @@ impl<'s> PrimParser<'_, 's> {
         };
         let Some(view) = view else {
             let Val::Buffer(buffer) = self.val(value)? else {
-                let message = format!("operand {name} of kernel {} takes a buffer", kernel.name);
+                let message = format!(
+                    "operand {name} of kernel {} must be a buffer or a T.view of one",
+                    kernel.name
+                );
                 return Err(self.error(ErrorKind::Type, value.range, message));
             };
             return Ok(vec![self.f.address_of_start(buffer), self.f.int(WHOLE_BUFFER)]);
@@ -108,17 +116,21 @@ impl<'s> PrimParser<'_, 's> {
         let known = view.keywords.iter().all(|k| matches!(k.name, "strides" | "offset"));
         let ([buffer, dims], Some(strides), true) = (&view.args[..], keyword("strides"), known)
         else {
-            let message = "T.view takes a buffer, dims, strides=[...] and an offset";
+            let message = "T.view must be written as T.view(buffer, dims, strides=[...], offset=...), with optional offset";
             return Err(self.error(ErrorKind::Arguments, value.range, message));
         };
         let Val::Buffer(of) = self.val(buffer)? else {
-            return Err(self.error(ErrorKind::Type, buffer.range, "T.view takes a buffer"));
+            return Err(self.error(
+                ErrorKind::Type,
+                buffer.range,
+                "the first argument of T.view must be a buffer",
+            ));
         };
         let lists = [self.integers(dims)?, self.integers(strides)?];
         let rank = lists[0].len();
         if lists[1].len() != rank || rank > MAX_RANK {
             let message = format!(
-                "a view has as many strides as dims and at most {MAX_RANK}; these are {rank} dims and {} strides",
+                "T.view must have as many strides as dims and at most {MAX_RANK} of each, but has {rank} dims and {} strides",
                 lists[1].len()
             );
             return Err(self.error(ErrorKind::Arguments, value.range, message));
@@ -135,20 +147,24 @@ impl<'s> PrimParser<'_, 's> {
     /// Evaluates a list of integers.
     fn integers(&mut self, list: &Expr<'s>) -> Res<Vec<IrExpr>> {
         let (ExprKind::List(items) | ExprKind::Tuple(items)) = &list.kind else {
-            let message = "the dims and strides of a view are lists of integers";
+            let message = "the dims and strides of T.view must be lists of integers";
             return Err(self.error(ErrorKind::Type, list.range, message));
         };
         items.iter().map(|e| self.scalar(e, Some(Ty::I64))).collect()
     }
 
     /// Evaluates the value of an attribute that is not a list.
-    fn kernel_attribute(&mut self, attr: &Attr, value: &Expr<'s>) -> Res<IrExpr> {
+    fn kernel_attribute(&mut self, kernel: &Kernel, attr: &Attr, value: &Expr<'s>) -> Res<IrExpr> {
         let name = attr.name;
         match (attr.ty, &value.kind) {
             (AttrType::Choice(list), _) => {
                 let index = value.as_str().and_then(|s| list.iter().position(|c| *c == s));
                 let Some(index) = index else {
-                    let message = format!("attribute {name} takes one of: {}", list.join(", "));
+                    let message = format!(
+                        "attribute {name} of kernel {} must be one of {}",
+                        kernel.name,
+                        list.join(", ")
+                    );
                     return Err(self.error(ErrorKind::Value, value.range, message));
                 };
                 Ok(self.f.int(index as i64))
@@ -157,11 +173,15 @@ impl<'s> PrimParser<'_, 's> {
             (AttrType::Float, _) => self.scalar(value, Some(Ty::scalar(DType::Float64))),
             (AttrType::Int(..), _) => self.scalar(value, Some(Ty::I64)),
             (AttrType::Ints { len, .. }, _) => {
-                let message = format!("attribute {name} takes a list of {len} integers");
+                let message = format!(
+                    "attribute {name} of kernel {} must be a list of {len} integers",
+                    kernel.name
+                );
                 Err(self.error(ErrorKind::Type, value.range, message))
             }
             (AttrType::Bool, _) => {
-                let message = format!("attribute {name} takes True or False");
+                let message =
+                    format!("attribute {name} of kernel {} must be True or False", kernel.name);
                 Err(self.error(ErrorKind::Type, value.range, message))
             }
         }

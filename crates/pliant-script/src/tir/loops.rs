@@ -51,7 +51,8 @@ impl<'s> PrimParser<'_, 's> {
         };
         if targets.len() != ranges.len() {
             let (n, m) = (targets.len(), ranges.len());
-            let message = format!("there are {n} loop variables, but {m} ranges");
+            let message =
+                format!("the for loop has {n} loop variables, but iterates over {m} ranges");
             return Err(self.error(ErrorKind::Arguments, target.range, message));
         }
         let mark = self.open_scope();
@@ -64,7 +65,7 @@ impl<'s> PrimParser<'_, 's> {
                 return Err(self.error(
                     ErrorKind::Structure,
                     target.range,
-                    "a loop variable must be a name",
+                    "the loop variable of a for loop must be a name",
                 ));
             };
             let var = self.f.size_var(name);
@@ -130,7 +131,7 @@ impl<'s> PrimParser<'_, 's> {
                     return Err(self.error(
                         ErrorKind::Arguments,
                         iter.range,
-                        "T.grid needs extents",
+                        "T.grid needs the extent of at least one loop as argument",
                     ));
                 }
                 return Ok(out);
@@ -172,7 +173,7 @@ impl<'s> PrimParser<'_, 's> {
             [start, stop] => (Some(start), Some(stop), None),
             [start, stop, step] => (Some(start), Some(stop), Some(step)),
             _ => {
-                let message = format!("{name} takes at most 3 arguments");
+                let message = format!("{name} takes at most 3 arguments (start, stop and step)");
                 return Err(self.error(ErrorKind::Arguments, range, message));
             }
         };
@@ -193,7 +194,11 @@ impl<'s> PrimParser<'_, 's> {
             _ => 1,
         };
         let Some(stop) = stop else {
-            return Err(self.error(ErrorKind::Arguments, range, format!("{name} needs an extent")));
+            return Err(self.error(
+                ErrorKind::Arguments,
+                range,
+                format!("{name} needs the number of iterations as its argument"),
+            ));
         };
         let min = match start {
             Some(e) if !matches!(e.kind, ExprKind::None) => self.index(e)?,
@@ -223,7 +228,7 @@ impl<'s> PrimParser<'_, 's> {
             _ => Err(self.error_help(
                 ErrorKind::Unsupported,
                 e.range,
-                "the step of a loop must be a constant other than 0",
+                "the step of a for loop must be an integer constant other than 0",
                 "loop over the number of steps and multiply the loop variable by the step",
             )),
         }
@@ -262,7 +267,7 @@ impl<'s> PrimParser<'_, 's> {
                 return Err(self.error(
                     ErrorKind::Arguments,
                     e.range,
-                    "a domain must be an extent or a pair (first, end)",
+                    "the domain of an axis must be an extent or a pair (first, end)",
                 ));
             }
             _ => None,
@@ -291,14 +296,14 @@ impl<'s> PrimParser<'_, 's> {
                     _ => Err(self.error(
                         ErrorKind::Value,
                         value.range,
-                        "the key of an annotation must be a string, and its value a constant",
+                        "in a dict of annotations, each key must be a string and each value a constant",
                     )),
                 })
                 .collect(),
             _ => Err(self.error(
                 ErrorKind::Value,
                 e.range,
-                "annotations must be a dict from names to constants",
+                "the annotations of a loop, block or function must be a dict from names to constants",
             )),
         }
     }

@@ -125,12 +125,17 @@ impl<'s> PrimParser<'_, 's> {
             return self.error_help(
                 ErrorKind::Unsupported,
                 range,
-                format!("T.{name}: {what}"),
+                format!("T.{name} is not supported: {what}"),
                 *instead,
             );
         }
         let help = crate::script_errors::did_you_mean(name, spellings());
-        self.cx.error_maybe(ErrorKind::UnknownConstruct, range, format!("T has no '{name}'"), help)
+        self.cx.error_maybe(
+            ErrorKind::UnknownConstruct,
+            range,
+            format!("the module T has no member '{name}'"),
+            help,
+        )
     }
 }
 

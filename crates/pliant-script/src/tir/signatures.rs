@@ -45,7 +45,8 @@ pub(crate) fn parse_function<'s>(cx: &ParseContext<'s>, def: &FunctionDef<'s>) -
 impl<'s> PrimParser<'_, 's> {
     fn signature(&mut self, def: &FunctionDef<'s>) -> Res<()> {
         if let Some(range) = def.unsupported {
-            let message = "parameters have neither defaults nor '*'";
+            let message =
+                "the parameters of a loop function can have neither default values nor '*'";
             return Err(self.error(ErrorKind::Unsupported, range, message));
         }
         let mut names = FxHashSet::default();
@@ -105,7 +106,7 @@ impl<'s> PrimParser<'_, 's> {
                 return Err(self.error_help(
                     ErrorKind::Type,
                     e.range,
-                    format!("expected the type of a parameter, found `{text}`"),
+                    format!("the annotation `{text}` is not a type of a parameter"),
                     "types are T.handle, T.Buffer((n, 4), \"float32\") and scalars such as T.int64",
                 ));
             }
@@ -133,7 +134,11 @@ impl<'s> PrimParser<'_, 's> {
     /// Parses the size declaration `n = T.int64()`. Sizes are always int64, even if the declaration names another type.
     pub(super) fn declare_size(&mut self, target: &Expr<'s>) -> Res<()> {
         let Some(name) = target.as_name() else {
-            return Err(self.error(ErrorKind::Structure, target.range, "a size needs a name"));
+            return Err(self.error(
+                ErrorKind::Structure,
+                target.range,
+                "a size such as T.int64() must be assigned to a single name",
+            ));
         };
         if !matches!(self.scope.get(name), Some(Local::Var(_))) {
             let v = self.f.size_var(name);

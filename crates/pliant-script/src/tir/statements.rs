@@ -102,7 +102,7 @@ impl<'s> PrimParser<'_, 's> {
                     return Err(self.error(
                         ErrorKind::Unsupported,
                         stmt.range,
-                        "a statement can only assign one target",
+                        "a chained assignment (a = b = value) is not supported: assign one target per statement",
                     ));
                 };
                 self.assign(target, value, block, out)
@@ -119,7 +119,7 @@ impl<'s> PrimParser<'_, 's> {
             StmtKind::AnnAssign(_, annotation, None) => Err(self.error(
                 ErrorKind::Structure,
                 annotation.range,
-                "an annotated name needs a value",
+                "a variable with a type annotation must be assigned a value in the same statement",
             )),
             StmtKind::AugAssign(target, op, value) => {
                 let s = self.update(target, *op, value, stmt.range)?;
@@ -187,7 +187,7 @@ impl<'s> PrimParser<'_, 's> {
                     return Err(self.error(
                         ErrorKind::Value,
                         e.range,
-                        "the message of an assert is a string",
+                        "the message of an assert statement must be a string",
                     ));
                 }
             },
@@ -215,7 +215,7 @@ impl<'s> PrimParser<'_, 's> {
             return match block {
                 Some(open) => self.axis(open, target, value),
                 None => {
-                    let message = "an axis belongs at the top of a block";
+                    let message = "an axis can only be declared at the top of a block, before its other statements";
                     Err(self.error_help(
                         ErrorKind::Structure,
                         value.range,
@@ -230,8 +230,11 @@ impl<'s> PrimParser<'_, 's> {
         }
         if let (Some(names), Some(values)) = (target.as_sequence(), value.as_sequence()) {
             if names.len() != values.len() {
-                let message =
-                    format!("{} names cannot be assigned {} values", names.len(), values.len());
+                let message = format!(
+                    "the assignment has {} names, but {} values",
+                    names.len(),
+                    values.len()
+                );
                 return Err(self.error(ErrorKind::Arguments, target.range, message));
             }
             for (name, value) in names.iter().zip(values) {
@@ -268,7 +271,7 @@ impl<'s> PrimParser<'_, 's> {
             };
             if names.len() != items.len() {
                 let message =
-                    format!("{} names cannot be assigned {} values", names.len(), items.len());
+                    format!("the assignment has {} names, but {} values", names.len(), items.len());
                 return Err(self.error(ErrorKind::Arguments, target.range, message));
             }
             for (name, item) in names.iter().zip(items) {
@@ -344,7 +347,11 @@ impl<'s> PrimParser<'_, 's> {
         out: &mut Vec<Item>,
     ) -> Res<()> {
         let Some(target) = target.as_name() else {
-            return Err(self.error(ErrorKind::Structure, target.range, "a buffer needs a name"));
+            return Err(self.error(
+                ErrorKind::Structure,
+                target.range,
+                "an allocated buffer must be assigned to a single name",
+            ));
         };
         let b = self.allocation(target, value)?;
         match block {
@@ -398,7 +405,7 @@ impl<'s> PrimParser<'_, 's> {
             return Err(self.error_help(
                 ErrorKind::Unsupported,
                 target.range,
-                "variables are immutable",
+                "variables are immutable, so they have no augmented assignment such as +=",
                 "use a buffer of one element: x = T.alloc_buffer((1,), \"float32\")",
             ));
         };
@@ -463,7 +470,7 @@ impl<'s> PrimParser<'_, 's> {
             name.as_str(),
             "reads" | "writes" | "where" | "block_attr" | "sblock_attr"
         ) {
-            let message = format!("T.{name} belongs at the top of a block");
+            let message = format!("T.{name} is only allowed at the top of a block");
             return Err(self.error_help(
                 ErrorKind::Structure,
                 e.range,
@@ -473,13 +480,21 @@ impl<'s> PrimParser<'_, 's> {
         }
         match name.as_str() {
             "func_attr" => {
-                let arg = self.only_argument(call, e.range, "T.func_attr takes one dict")?;
+                let arg = self.only_argument(
+                    call,
+                    e.range,
+                    "T.func_attr takes one argument: a dict from attribute names to constants",
+                )?;
                 let annotations = self.annotations(arg)?;
                 self.f.attrs.extend(annotations);
                 Ok(())
             }
             "evaluate" => {
-                let arg = self.only_argument(call, e.range, "T.evaluate takes one expression")?;
+                let arg = self.only_argument(
+                    call,
+                    e.range,
+                    "T.evaluate takes one argument: the expression to evaluate",
+                )?;
                 let x = self.scalar(arg, None)?;
                 out.push(Item::Stmt(self.f.add_stmt(StmtData::Evaluate(x))));
                 Ok(())
@@ -499,7 +514,7 @@ impl<'s> PrimParser<'_, 's> {
                 Err(self.error(
                     ErrorKind::Structure,
                     e.range,
-                    format!("T.{name} has no effect here"),
+                    format!("the result of T.{name} is not used, so the statement has no effect"),
                 ))
             }
         }
@@ -520,7 +535,8 @@ impl<'s> PrimParser<'_, 's> {
     }
 
     fn opens_block(&self, name: &str, range: Range) -> Reported {
-        let message = format!("T.{name} opens a block of statements");
+        let message =
+            format!("T.{name} opens a block of statements, so it cannot be a statement by itself");
         let help = if matches!(name, "init" | "block" | "sblock") { "with" } else { "for ... in" };
         self.error_help(
             ErrorKind::Structure,
@@ -538,7 +554,7 @@ impl<'s> PrimParser<'_, 's> {
             return Err(self.error(
                 ErrorKind::Arguments,
                 range,
-                "T.bind takes a value and a variable",
+                "T.bind takes two arguments: a value and the name of a variable",
             ));
         };
         let Some(name) = var.as_name() else {
@@ -602,7 +618,8 @@ impl<'s> PrimParser<'_, 's> {
             }
             "grid" | "serial" | "parallel" | "vectorized" | "unroll" => {
                 let Some(target) = target else {
-                    let message = format!("T.{name} needs loop variables");
+                    let message =
+                        format!("T.{name} in a 'with' statement needs loop variables after 'as'");
                     return Err(self.error_help(
                         ErrorKind::Structure,
                         stmt.range,
@@ -653,7 +670,7 @@ impl<'s> PrimParser<'_, 's> {
                     (_, args) => (target.or(keyword), args.first()),
                 };
                 let (Some(var), Some(value)) = (var.and_then(Expr::as_name), value) else {
-                    let message = format!("T.{name} needs a name and a value");
+                    let message = format!("T.{name} needs the value of the variable and its name");
                     return Err(self.error(ErrorKind::Arguments, context.range, message));
                 };
                 let value = self.scalar(value, None)?;
@@ -665,7 +682,7 @@ impl<'s> PrimParser<'_, 's> {
                     return Err(self.error(
                         ErrorKind::Arguments,
                         context.range,
-                        "T.Assert needs a condition",
+                        "T.Assert needs a condition as its first argument",
                     ));
                 };
                 let (cond, message) = self.assertion(cond, call.args.get(1))?;
@@ -677,7 +694,7 @@ impl<'s> PrimParser<'_, 's> {
                     return Err(self.error(
                         ErrorKind::Structure,
                         context.range,
-                        "a buffer needs a name",
+                        "an allocated buffer must be assigned to a single name",
                     ));
                 };
                 let b = self.allocation(target, context)?;

@@ -22,15 +22,15 @@ fn syntax_errors() {
     let cases = [
         ("@R.function\ndef main(x:\n    return x\n", "2:9 `(` PL0101: '(' was never closed"),
         ("x = (1, 2]\n", "1:10 `]` PL0101: closing ']' does not match opening '('"),
-        ("x = 1)\n", "1:6 `)` PL0101: unmatched ')'"),
+        ("x = 1)\n", "1:6 `)` PL0101: closing ')' has no opening bracket"),
         ("def f()\n    pass\n", "1:8 `` PL0101: expected ':', found the end of the line"),
         ("def f():\npass\n", "2:1 `pass` PL0101: expected an indented block, found 'pass'"),
-        ("x = 'abc\n", "1:5 `'abc` PL0101: string literal is not closed"),
-        ("x = f(a=1, 2)\n", "1:12 `2` PL0101: positional argument after the keyword 'a'"),
+        ("x = 'abc\n", "1:5 `'abc` PL0101: string literal has no closing quote"),
+        ("x = f(a=1, 2)\n", "1:12 `2` PL0101: a positional argument cannot follow the keyword argument 'a'"),
         ("x = 3x\n", "1:5 `3x` PL0101: invalid number '3x'"),
         (
             "x = 99999999999999999999\n",
-            "1:5 `99999999999999999999` PL0101: integer does not fit 64 bits",
+            "1:5 `99999999999999999999` PL0101: integer 99999999999999999999 does not fit 64 bits",
         ),
         ("x = f(“a”)\n", "1:7 `“` PL0101: invalid character '“' (write a straight quote: \")"),
         (
@@ -39,7 +39,7 @@ fn syntax_errors() {
         ),
         ("    x = 1\n", "1:1 `    ` PL0101: unexpected indent"),
         ("x = 1 +\n", "1:8 `` PL0101: expected an expression, found the end of the line"),
-        ("R.call_packed(\"f\"), x, y)\n", "1:25 `)` PL0101: unmatched ')'"),
+        ("R.call_packed(\"f\"), x, y)\n", "1:25 `)` PL0101: closing ')' has no opening bracket"),
     ];
     for (text, expected) in cases {
         assert_eq!(errors(text), expected, "{text}");
@@ -69,7 +69,7 @@ fn unknown_names() {
     );
     assert_eq!(
         relax("y = R.mathmul(x, x)\nreturn y"),
-        "3:11 `mathmul` PL0104: R has no 'mathmul' (did you mean 'matmul'?)"
+        "3:11 `mathmul` PL0104: the module R has no member 'mathmul' (did you mean 'matmul'?)"
     );
     assert_eq!(
         relax("with R.dataflwo():\n    y = R.exp(x)\nreturn x"),
@@ -77,12 +77,12 @@ fn unknown_names() {
     );
     assert_eq!(
         tir("for i in T.grit(8):\n    A[i] = 0.0"),
-        "3:16 `grit` PL0104: T has no 'grit' (did you mean 'grid'?)"
+        "3:16 `grit` PL0104: the module T has no member 'grit' (did you mean 'grid'?)"
     );
     assert_eq!(tir("for i in range(8):\n    A[j] = 0.0"), "4:11 `j` PL0103: unknown name 'j'");
     assert_eq!(
         tir("A[0] = T.exq(A[0])"),
-        "3:14 `exq` PL0104: T has no 'exq' (did you mean 'exp'?)"
+        "3:14 `exq` PL0104: the module T has no member 'exq' (did you mean 'exp'?)"
     );
     assert_eq!(
         errors(
@@ -96,7 +96,7 @@ fn unknown_names() {
 fn an_error_is_not_repeated_by_uses_of_its_name() {
     assert_eq!(
         relax("a = R.foo(x)\nb = R.add(a, x)\nc = R.exp(unknown)\nreturn R.add(b, c)"),
-        "3:11 `foo` PL0104: R has no 'foo'\n5:15 `unknown` PL0103: unknown name 'unknown'"
+        "3:11 `foo` PL0104: the module R has no member 'foo'\n5:15 `unknown` PL0103: unknown name 'unknown'"
     );
 }
 
@@ -125,7 +125,7 @@ fn wrong_arguments() {
     );
     assert_eq!(
         tir("for i, j in range(8):\n    A[i] = 0.0"),
-        "3:9 `i, j` PL0105: there are 2 loop variables, but 1 ranges"
+        "3:9 `i, j` PL0105: the for loop has 2 loop variables, but iterates over 1 ranges"
     );
     assert_eq!(
         tir("A[0] = T.exp(A[0], A[1])"),
@@ -137,17 +137,17 @@ fn wrong_arguments() {
 fn type_errors_in_graph_functions() {
     assert_eq!(
         relax("y: R.Tensor((n, 5), \"float32\") = R.exp(x)\nreturn y"),
-        "3:8 `R.Tensor((n, 5), \"float32\")` PL0107: the annotation states the type R.Tensor((n, 5), dtype=\"float32\"), but the value has type R.Tensor((n, 4), dtype=\"float32\")"
+        "3:8 `R.Tensor((n, 5), \"float32\")` PL0107: the variable is annotated with the type R.Tensor((n, 5), dtype=\"float32\"), but its value has type R.Tensor((n, 4), dtype=\"float32\")"
     );
     assert_eq!(
         errors(
             "@R.function\ndef main(x: R.Tensor((2,), \"float32\")) -> R.Tensor((2,), \"int32\"):\n    return x\n"
         ),
-        "2:43 `R.Tensor((2,), \"int32\")` PL0107: the function is declared to return R.Tensor((2,), dtype=\"int32\"), but returns R.Tensor((2,), dtype=\"float32\")"
+        "2:43 `R.Tensor((2,), \"int32\")` PL0107: the function is declared to return a value of type R.Tensor((2,), dtype=\"int32\"), but returns a value of type R.Tensor((2,), dtype=\"float32\")"
     );
     assert_eq!(
         errors("@R.function\ndef main(x: R.Tensro((2,))):\n    return x\n"),
-        "2:13 `R.Tensro((2,))` PL0107: expected a type, found `R.Tensro((2,))` (types are R.Tensor, R.Shape, R.Tuple, R.Prim, R.Callable and R.Object)"
+        "2:13 `R.Tensro((2,))` PL0107: the annotation `R.Tensro((2,))` is not a type (types are R.Tensor, R.Shape, R.Tuple, R.Prim, R.Callable and R.Object)"
     );
     assert_eq!(
         errors("@R.function\ndef main(x: R.Tensor((2,), \"float31\")):\n    return x\n"),
@@ -163,11 +163,11 @@ fn type_errors_in_graph_functions() {
     );
     assert_eq!(
         relax("y = R.match_cast(x, R.Tensor((n,), \"float32\"))\nreturn y"),
-        "3:9 `R.match_cast(x, R.Tensor((n,), \"float32\"))` PL0107: a value of type R.Tensor((n, 4), dtype=\"float32\") can never match R.Tensor((n,), dtype=\"float32\")"
+        "3:9 `R.match_cast(x, R.Tensor((n,), \"float32\"))` PL0107: a value of type R.Tensor((n, 4), dtype=\"float32\") can never match the type R.Tensor((n,), dtype=\"float32\")"
     );
     assert_eq!(
         relax("if x:\n    y = x\nelse:\n    y = R.exp(x)\nreturn y"),
-        "3:8 `x` PL0107: a condition is a scalar bool, found R.Tensor((n, 4), dtype=\"float32\")"
+        "3:8 `x` PL0107: the condition must be a scalar bool, but has type R.Tensor((n, 4), dtype=\"float32\")"
     );
     assert_eq!(
         relax("return x[0]"),
@@ -183,15 +183,15 @@ fn type_errors_in_loop_functions() {
     );
     assert_eq!(
         tir("I[0] = 1.5"),
-        "3:12 `1.5` PL0107: 1.5 is a float, but buffer 'I' is int32 (convert the value: T.Cast(\"int32\", ...))"
+        "3:12 `1.5` PL0107: 1.5 is a float, but buffer 'I' has type int32 (convert the value: T.Cast(\"int32\", ...))"
     );
     assert_eq!(
         tir("A[0, 1] = 0.0"),
-        "3:5 `A[0, 1]` PL0107: buffer 'A' has 1 dims, but 2 indices are given"
+        "3:5 `A[0, 1]` PL0107: buffer 'A' has 1 dims, but is accessed with 2 indices"
     );
     assert_eq!(
         tir("A[A[0]] = 0.0"),
-        "3:7 `A[0]` PL0107: indices and sizes are integers, found float32 (convert the value: T.Cast(\"int64\", x))"
+        "3:7 `A[0]` PL0107: an index or a size must be an integer, but has type float32 (convert the value: T.Cast(\"int64\", x))"
     );
     assert_eq!(
         tir("a[0] = 0.0"),
@@ -199,13 +199,13 @@ fn type_errors_in_loop_functions() {
     );
     assert_eq!(
         tir("A[n / 2] = 0.0"),
-        "3:7 `n / 2` PL0107: '/' divides floats (divide integers with // (rounds down) or T.truncdiv (rounds towards zero))"
+        "3:7 `n / 2` PL0107: the operator '/' is only defined for floats, but the operands are integers (divide integers with // (rounds down) or T.truncdiv (rounds towards zero))"
     );
     assert_eq!(
         tir("A[0] = A"),
-        "3:12 `A` PL0106: expected a scalar, found a buffer (read an element: A[i])"
+        "3:12 `A` PL0106: a scalar is required here, but the value is a buffer (read an element: A[i])"
     );
-    assert_eq!(tir("A[n // 0] = 0.0"), "3:7 `n // 0` PL0106: division by zero");
+    assert_eq!(tir("A[n // 0] = 0.0"), "3:7 `n // 0` PL0106: division by zero: the right operand is the constant 0");
     assert_eq!(tir("I[0] = T.int8(300)"), "3:19 `300` PL0106: 300 does not fit int8");
 }
 
@@ -225,7 +225,7 @@ fn structural_errors() {
     );
     assert_eq!(
         relax("x += 1\nreturn x"),
-        "3:5 `x += 1` PL0102: values of the graph are immutable (bind the result to a new variable: y = R.add(x, ...))"
+        "3:5 `x += 1` PL0102: values of the graph are immutable, so they have no augmented assignment such as += (bind the result to a new variable: y = R.add(x, ...))"
     );
     assert_eq!(
         relax("with R.dataflow():\n    return x"),
@@ -253,7 +253,7 @@ fn structural_errors() {
     );
     assert_eq!(
         tir("T.reads(A[0])"),
-        "3:5 `T.reads(A[0])` PL0111: T.reads belongs at the top of a block (write: with T.block(\"name\"): ...)"
+        "3:5 `T.reads(A[0])` PL0111: T.reads is only allowed at the top of a block (write: with T.block(\"name\"): ...)"
     );
 }
 
@@ -261,7 +261,7 @@ fn structural_errors() {
 fn unsupported_buffer_parameters() {
     assert_eq!(
         tir("B = T.decl_buffer((4,), \"float32\", data=A.data)"),
-        "3:40 `data` PL0102: the parameter 'data' is not supported: it asks for a buffer in the memory of another one; index that buffer instead"
+        "3:40 `data` PL0102: the parameter 'data' of a buffer is not supported: it asks for a buffer in the memory of another one; index that buffer instead"
     );
     for (given, named) in [
         ("buffer_type=\"auto_broadcast\"", "buffer_type"),
@@ -271,7 +271,7 @@ fn unsupported_buffer_parameters() {
     ] {
         let out = tir(&format!("B = T.alloc_buffer((4,), \"float32\", {given})"));
         assert!(
-            out.contains(&format!("PL0102: the parameter '{named}' is not supported: it asks for")),
+            out.contains(&format!("PL0102: the parameter '{named}' of a buffer is not supported: it asks for")),
             "{out}"
         );
     }
@@ -306,6 +306,6 @@ fn errors_of_type_inference_point_to_the_call() {
 fn host_expressions_need_a_host() {
     assert_eq!(
         relax("return R.reshape(x, [i for i in range(3)])"),
-        "3:25 `[i for i in range(3)]` PL0112: cannot evaluate `[i for i in range(3)]`: this expression needs the Python program around the script"
+        "3:25 `[i for i in range(3)]` PL0112: cannot evaluate the Python expression `[i for i in range(3)]`: the script is parsed as text, without the Python program that could define this expression"
     );
 }

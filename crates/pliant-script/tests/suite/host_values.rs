@@ -150,11 +150,11 @@ fn host_exceptions_are_reported() {
         read(
             "@R.function\ndef main(x: R.Tensor((4,), \"float32\")):\n    return R.reshape(x, (cfg.none, 2))\n"
         ),
-        Err("3:26 `cfg.none` PL0112: cannot evaluate `cfg.none`: NameError: cfg.none".into())
+        Err("3:26 `cfg.none` PL0112: cannot evaluate the Python expression `cfg.none`: NameError: cfg.none".into())
     );
     assert_eq!(
         read("@R.function\ndef main(x: R.Tensor((4,), \"float32\")):\n    return R.add(x, cfg)\n"),
-        Err("3:21 `cfg` PL0106: expected a value of the graph, found a Python object of type 'Config'".into())
+        Err("3:21 `cfg` PL0106: an operand must be a value of the graph function, not a Python object of type 'Config'".into())
     );
 }
 
