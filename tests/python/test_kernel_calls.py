@@ -80,7 +80,7 @@ def test_builder_emits_the_same_call() -> None:
     [
         ({"name": "transposition"}, "no kernel is called 'transposition'"),
         ({"size": 3}, "kernel transpose has no operand or attribute 'size'"),
-        ({"axes": {"y": [1, 0]}}, "axes: kernel transpose has no operand 'y'"),
+        ({"axes": {"y": [1, 0]}}, "the argument 'axes' names the operand 'y', which kernel transpose does not have"),
         ({"axes": {"x": "NC"}}, "a list of integers"),
         ({"x": None}, "operand x of kernel transpose is missing"),
         ({"out": "x"}, "operand out of kernel transpose is a result, which cannot be passed: out_sinfo states its type"),

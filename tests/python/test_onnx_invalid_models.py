@@ -115,7 +115,7 @@ def test_divisor_errors_name_the_symbol() -> None:
     model = pliant.compile(made, divisible={"s": 2}, dynamic_shapes={"x": {0: ("s", 2, 8)}})
     with pytest.raises(ShapeError) as told:
         model.run(None, {"x": np.ones((3, 4), np.float32)})
-    assert "'x' dim 0 must equal s = 2 (from divisible: 2 divides s, and this is the multiple below), but is 3" in str(told.value)
+    assert "'x' dim 0 must equal s = 2 (from divisible: s must be a multiple of 2, and this is the next smaller one), but is 3" in str(told.value)
     with pytest.raises(pliant.PliantError, match="s must be at most 8") as too_large:
         model.run(None, {"x": np.ones((10, 4), np.float32)})
     for error in (told.value, too_large.value):

@@ -194,7 +194,7 @@ def test_deep_expressions() -> None:
         shared = shared * shared
     buffer = pliant.tir.decl_buffer((1,), "int64", "B")
     handle = pliant.tir.Var("b", "handle")
-    for value, told in ((deep, "nest deeper"), (shared, "more than 500")):
+    for value, told in ((deep, "nested deeper"), (shared, "more than 500")):
         with pytest.raises((ValueError, NotImplementedError), match=told):
             pliant.tir.PrimFunc([handle], buffer.vstore([0], value), buffer_map={handle: buffer})
 

@@ -212,7 +212,7 @@ def test_macro_errors() -> None:
     refuse("is given 'a' twice", HEAD + "    return m(x, a=x)\n")
     refuse("hygienic", HEAD.replace("@R.macro", "@R.macro(hygenic=True)") + "    return m(x, x)\n")
     refuse("'m' uses itself: macros cannot recurse", HEAD.replace("R.add(a, b)", "m(b, a)") + "    return m(x, x)\n")
-    with pytest.raises(pliant.error.ScriptError, match="neither defaults"):
+    with pytest.raises(pliant.error.ScriptError, match="neither default"):
 
         @R.function
         def second(x: R.Tensor((2,), "float32")):

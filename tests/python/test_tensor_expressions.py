@@ -234,5 +234,5 @@ def test_maximum_depth_prints_and_saves(tmp_path: Path) -> None:
 
 
 def test_deeper_functions_are_rejected_by_compile() -> None:
-    with pytest.raises(pliant.error.CompileError, match="expressions nest deeper than 2000"):
+    with pytest.raises(pliant.error.CompileError, match="an expression is nested deeper than the maximum of 2000"):
         pliant.compile(_sum_of_copies(2_100))

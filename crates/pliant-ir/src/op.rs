@@ -447,6 +447,6 @@ impl OpRegistry for NoOps {
         _attrs: &Attrs,
         _ty_args: &[Type],
     ) -> Result<Type, InferError> {
-        Err(InferError::new(format!("operator {op} is not declared")))
+        Err(InferError::new(format!("operator '{op}' is not declared")))
     }
 }

@@ -33,7 +33,7 @@ impl Difference {
     }
 
     fn sides(what: &str, a: impl fmt::Display, b: impl fmt::Display) -> Self {
-        Self::new(format!("{what}: {a} on the left, {b} on the right"))
+        Self::new(format!("the {what} differs: {a} on the left, {b} on the right"))
     }
 
     /// Prepends a component to the path, while the comparison returns to the enclosing node.
@@ -73,11 +73,13 @@ const HINTS: &[&str] = &[NOALIAS, NUM_CAPTURED];
 fn same_attrs(a: &FuncAttrs, b: &FuncAttrs) -> Comparison {
     for (key, value) in a {
         if b.get(key) != Some(value) && !HINTS.contains(&&**key) {
-            return Err(Difference::new(format!("attribute '{key}' differs")));
+            return Err(Difference::new(format!(
+                "attribute '{key}' has different values on the left and on the right"
+            )));
         }
     }
     match b.keys().find(|k| !a.contains_key(*k) && !HINTS.contains(&&***k)) {
-        Some(key) => Err(Difference::new(format!("attribute '{key}' is on the right only"))),
+        Some(key) => Err(Difference::new(format!("attribute '{key}' exists on the right only"))),
         None => Ok(()),
     }
 }
@@ -90,12 +92,12 @@ pub fn structural_equal(a: &IRModule, b: &IRModule) -> Result<(), Difference> {
     same_attrs(&a.attrs, &b.attrs)?;
     for name in a.functions.keys() {
         if b.get(name).is_none() {
-            return Err(Difference::new(format!("function '{name}' is on the left only")));
+            return Err(Difference::new(format!("function '{name}' exists on the left only")));
         }
     }
     for (name, right) in &b.functions {
         let Some(left) = a.get(name) else {
-            return Err(Difference::new(format!("function '{name}' is on the right only")));
+            return Err(Difference::new(format!("function '{name}' exists on the right only")));
         };
         equal_base(left, right).map_err(|d| d.at(name))?;
     }
@@ -106,12 +108,12 @@ fn equal_base(a: &BaseFunc, b: &BaseFunc) -> Comparison {
     match (a, b) {
         (BaseFunc::Relax(a), BaseFunc::Relax(b)) => equal_functions(a, b),
         (BaseFunc::Prim(a), BaseFunc::Prim(b)) => equal_prim_funcs(a, b),
-        (BaseFunc::Relax(_), _) => {
-            Err(Difference::new("a graph function on the left, a loop function on the right"))
-        }
-        (BaseFunc::Prim(_), _) => {
-            Err(Difference::new("a loop function on the left, a graph function on the right"))
-        }
+        (BaseFunc::Relax(_), _) => Err(Difference::new(
+            "the function is a graph function on the left, but a loop function on the right",
+        )),
+        (BaseFunc::Prim(_), _) => Err(Difference::new(
+            "the function is a loop function on the left, but a graph function on the right",
+        )),
     }
 }
 

@@ -23,9 +23,9 @@ class Module:
     @R.function
     def types(x: R.Tensor((2,), "float32")) -> R.Object:
         cls = Module
-        return cls.inner(x, x)  # error: PL0107 argument 1 (parameter 'b'): R.Tensor((2,), dtype="float32") does not fit R.Tensor((k,), dtype="int64")
+        return cls.inner(x, x)  # error: PL0107 argument 1 (parameter 'b') has type R.Tensor((2,), dtype="float32"), which does not fit the parameter's type R.Tensor((k,), dtype="int64")
 
     @R.function
     def sizes(x: R.Tensor((3,), "float32"), y: R.Tensor((1,), "int64")) -> R.Object:
         cls = Module
-        return cls.inner(x, y)  # error: PL0107 argument 0 (parameter 'a'): dim 0 is 3, but the dim of the parameter is 2
+        return cls.inner(x, y)  # error: PL0107 dim 0 of argument 0 (parameter 'a') is 3, but the dim of the parameter is 2

@@ -16,7 +16,7 @@ class Module:
 
     @R.function
     def wrong_type(x: R.Tensor(("n",), "float32"), f: R.Callable((R.Tensor((), "int64"),), R.Tensor)) -> R.Tensor:
-        return f(x)  # error: PL0107 argument 0: R.Tensor((n,), dtype="float32") does not fit R.Tensor((), dtype="int64")
+        return f(x)  # error: PL0107 argument 0 has type R.Tensor((n,), dtype="float32"), which does not fit the parameter's type R.Tensor((), dtype="int64")
 
     @R.function
     def no_result_type(x: R.Tensor(("n",), "float32")) -> R.Tensor:

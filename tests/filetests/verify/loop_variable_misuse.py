@@ -1,5 +1,5 @@
 # test verify
-# fails: PL0311 vectorized loop 'i' has no constant extent
+# fails: PL0311 the vectorized loop over 'i' must have a constant extent
 # fails: PL0310 uses the loop variable 'i'
 
 from pliant.script import tir as T

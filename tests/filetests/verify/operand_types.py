@@ -24,8 +24,8 @@ class Module:
 
     @R.function
     def fraction_for_integers(x: R.Tensor((2,), "int32")) -> R.Object:
-        return R.add(x, 0.5)  # error: PL0106 0.5 does not fit int32
+        return R.add(x, 0.5)  # error: PL0106 the number 0.5 does not fit the data type int32
 
     @R.function
     def number_out_of_range(x: R.Tensor((2,), "int8")) -> R.Object:
-        return R.add(x, 200)  # error: PL0106 200 does not fit int8
+        return R.add(x, 200)  # error: PL0106 the number 200 does not fit the data type int8

@@ -1,9 +1,9 @@
 # test verify
 # Sizes that nothing defines: a symbol that only a shape mentions, and the factors of a product of two symbols. A symbol that only
 # the result type mentions is accepted.
-# fails: PL0209 symbol 'n' is not defined here
-# fails: PL0209 symbol 'm' is not defined here
-# fails: PL0209 symbol 'm' is not defined here
+# fails: PL0209 symbolic dim 'n' is used, but not defined at this point of the function
+# fails: PL0209 symbolic dim 'm' is used, but not defined at this point of the function
+# fails: PL0209 symbolic dim 'm' is used, but not defined at this point of the function
 
 from pliant.script import ir as I, relax as R, tir as T
 

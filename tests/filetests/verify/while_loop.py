@@ -9,7 +9,7 @@ class Module:
     @R.function
     def no_body(x: R.Tensor(("n",), "float32")) -> R.Object:
         cls = Module
-        y = R.while_loop(cls.yes, x, x)  # error: PL0108 the body must be a function, but is R.Tensor
+        y = R.while_loop(cls.yes, x, x)  # error: PL0108 the body must be a function, but has type R.Tensor
         return y
 
     @R.function
@@ -21,7 +21,7 @@ class Module:
     @R.function
     def misfit(x: R.Tensor(("n", 2), "float32")) -> R.Object:
         cls = Module
-        y = R.while_loop(cls.yes, cls.same, x)  # error: PL0108 does not fit the body
+        y = R.while_loop(cls.yes, cls.same, x)  # error: PL0108 does not fit the parameters of the body
         return y
 
     @R.function

@@ -27,7 +27,7 @@ class Module:
 #         _2: R.Tuple = R.call_packed("vm.builtin.match_shape", x, shape_heap, R.prim_value(1), R.prim_value(1), R.prim_value(0), R.str("main: 'x'"), sinfo_args=(R.Tuple,))
 #         _3: R.Tuple = cls.shape_func_main_0(shape_heap)
 #         _4: R.Tuple = cls.shape_func_main_1(shape_heap)
-#         _5: R.Tuple = R.call_packed("vm.builtin.match_shape", x, shape_heap, R.prim_value(1), R.prim_value(3), R.prim_value(2), R.str("main: 'x'\nn * 2 + 1\titself: no n fits"), sinfo_args=(R.Tuple,))
+#         _5: R.Tuple = R.call_packed("vm.builtin.match_shape", x, shape_heap, R.prim_value(1), R.prim_value(3), R.prim_value(2), R.str("main: 'x'\nn * 2 + 1\tthis dim itself: no value of n matches"), sinfo_args=(R.Tuple,))
 #         _6: R.Tuple = R.call_packed("vm.builtin.match_shape", y, shape_heap, R.prim_value(1), R.prim_value(3), R.prim_value(3), R.str("main: 'y'\nn + 1\t'x' dim 0"), sinfo_args=(R.Tuple,))
 #         shape: R.Shape(ndim=1) = R.call_packed("vm.builtin.make_shape", shape_heap, R.prim_value(1), R.prim_value(1), R.prim_value(1), sinfo_args=(R.Shape(ndim=1),))
 #         return shape

@@ -199,7 +199,7 @@ def test_attributes_of_loop_functions_are_typed_scalars_or_values_of_the_program
 
     assert main.attrs["relax.force_pure"] is True
     assert main.attrs["n"] == 3
-    with pytest.raises(tvm.error.ScriptError, match="must be a string, and its value a constant"):
+    with pytest.raises(tvm.error.ScriptError, match="key must be a string and each value a constant"):
 
         @T.prim_func
         def wrong(A: T.Buffer((4,), "float32")):

@@ -162,7 +162,7 @@ def test_invalid_parts_are_reported() -> None:
         A.vload([i], "float16")
     with pytest.raises(ValueError, match="iter_type must be .*, not 7"):
         tir.IterVar((0, 4), i, 7)
-    with pytest.raises(ValueError, match="handle parameter 'c' has no buffer"):
+    with pytest.raises(ValueError, match="handle parameter 'c' is not matched with a buffer"):
         tir.PrimFunc([a, b, tir.Var("c", "handle")], func.body, buffer_map=func.buffer_map)
     address = tir.For(i, 0, 4, tir.ForKind.SERIAL, B.vstore([i], tir.Cast("float32", a)))
     with pytest.raises(ValueError, match="handle 'a' is not a value; use its buffer 'A'"):

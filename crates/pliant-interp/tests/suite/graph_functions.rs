@@ -76,7 +76,7 @@ fn match_cast_rejects_mismatching_values() {
     let odd = fails(MATCH, &[zeros(&[3, 5], f32)]);
     assert!(
         odd.contains(
-            "match_cast of 'x' dim 1 must equal m * 2 = 0 (from itself: no m fits), but is 5"
+            "match_cast of 'x' dim 1 must equal m * 2 = 0 (from this dim itself: no value of m matches), but is 5"
         ),
         "{odd}"
     );

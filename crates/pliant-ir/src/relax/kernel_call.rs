@@ -194,8 +194,10 @@ impl KernelCall {
     /// If the kernel, an operand or an attribute does not exist, a required operand or attribute is missing, or a value is invalid.
     pub fn of_attrs(attrs: &Attrs, count: usize) -> Result<KernelCall, String> {
         let name = attrs.get(KERNEL).and_then(AttrValue::as_str);
-        let kernel = find_kernel(name.ok_or("the name of the kernel is missing")?)
-            .map_err(|(message, help)| format!("{message}; {help}"))?;
+        let kernel = find_kernel(
+            name.ok_or("the name of the kernel is missing in the attributes of R.call_kernel")?,
+        )
+        .map_err(|(message, help)| format!("{message}; {help}"))?;
         let operands = operands(kernel, attrs, count)?;
         let missing = kernel.operands.iter().enumerate().find(|(i, operand)| {
             !operand.optional && !operand.role.is_written() && !operands.contains(i)
@@ -223,14 +225,21 @@ impl KernelCall {
 /// Looks up, for each argument of a call, the index of its operand in the kernel's declaration.
 fn operands(kernel: &'static Kernel, attrs: &Attrs, count: usize) -> Result<Vec<usize>, String> {
     let Some(AttrValue::List(names)) = attrs.get(OPERANDS) else {
-        return Err("the names of the operands are missing".to_string());
+        return Err(
+            "the names of the operands are missing in the attributes of R.call_kernel".to_string()
+        );
     };
     if names.len() != count {
-        return Err(format!("the call has {count} operands, but {} operand names", names.len()));
+        return Err(format!(
+            "R.call_kernel passes {count} operands, but {} operand names",
+            names.len()
+        ));
     }
     let mut indices: Vec<usize> = Vec::with_capacity(count);
     for name in names {
-        let name = name.as_str().ok_or("the names of the operands must be strings")?;
+        let name = name
+            .as_str()
+            .ok_or("the operand names in the attributes of R.call_kernel must be strings")?;
         let Some(index) = kernel.operand(name) else {
             let (message, help) = unknown_keyword(kernel, name);
             return Err(format!("{message}; {help}"));
@@ -256,19 +265,24 @@ fn axes(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<Option<Vec<i64>>>,
     let map = match attrs.get(AXES) {
         Some(AttrValue::Map(map)) => &map[..],
         None | Some(AttrValue::None) => &[],
-        Some(_) => return Err("axes must be a map from operands to lists of integers".to_string()),
+        Some(_) => return Err("the argument 'axes' of R.call_kernel must be a dict from operand names to lists of integers".to_string()),
     };
     for (name, list) in map {
         let Some(index) = kernel.operand(name) else {
-            return Err(format!("axes: kernel {} has no operand '{name}'", kernel.name));
+            return Err(format!(
+                "the argument 'axes' names the operand '{name}', which kernel {} does not have",
+                kernel.name
+            ));
         };
         let list = list.as_ints().ok_or_else(|| {
-            format!("axes: operand {name} takes a list of integers: for each dim of the kernel, the dim of the tensor or -1")
+            format!("axes of operand {name} must be a list of integers: for each dim of the kernel, the dim of the tensor or -1")
         })?;
         let mut dims: Vec<i64> = list.iter().copied().filter(|&axis| axis != NEW_AXIS).collect();
         dims.sort_unstable();
         if dims.iter().enumerate().any(|(i, &axis)| axis != i as i64) {
-            return Err(format!("axes: {list:?} must contain each dim of operand {name} once"));
+            return Err(format!(
+                "axes of operand {name} must contain each of its dims exactly once, but is {list:?}"
+            ));
         }
         axes[index] = Some(list);
     }
@@ -280,7 +294,9 @@ fn numbers(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<i64>, String> {
     let map = match attrs.get(ATTRIBUTES) {
         Some(AttrValue::Map(map)) => &map[..],
         None | Some(AttrValue::None) => &[],
-        Some(_) => return Err("the attributes must be a map".to_string()),
+        Some(_) => {
+            return Err("the attributes of the kernel in R.call_kernel must be a dict".to_string());
+        }
     };
     if let Some((name, _)) = map.iter().find(|(name, _)| kernel.attr(name).is_none()) {
         let (message, help) = unknown_keyword(kernel, name);
@@ -318,31 +334,31 @@ pub fn encode_attr(attr: &Attr, value: &AttrValue) -> Result<Vec<i64>, String> {
     let name = attr.name;
     let in_range = |v: i64, (min, max): (i64, i64)| match (min..=max).contains(&v) {
         true => Ok(v),
-        false => Err(format!("attribute {name} is {v}, expected {min} to {max}")),
+        false => Err(format!("attribute {name} is {v}, but must be from {min} to {max}")),
     };
     match attr.ty {
         AttrType::Int(min, max) => {
-            let v = value.as_int().ok_or_else(|| format!("attribute {name} takes an integer"))?;
+            let v = value.as_int().ok_or_else(|| format!("attribute {name} must be an integer"))?;
             Ok(vec![in_range(v, (min, max))?])
         }
         AttrType::Ints { len, range } => {
             let list = value.as_ints().filter(|list| list.len() == len);
             let list =
-                list.ok_or_else(|| format!("attribute {name} takes a list of {len} integers"))?;
+                list.ok_or_else(|| format!("attribute {name} must be a list of {len} integers"))?;
             list.into_iter().map(|v| in_range(v, range)).collect()
         }
         AttrType::Float => match value.as_float() {
             Some(v) if !v.is_nan() => Ok(vec![v.to_bits() as i64]),
-            _ => Err(format!("attribute {name} takes a number that is not NaN")),
+            _ => Err(format!("attribute {name} must be a number other than NaN")),
         },
         AttrType::Bool => match value {
             AttrValue::Bool(v) => Ok(vec![i64::from(*v)]),
-            _ => Err(format!("attribute {name} takes True or False")),
+            _ => Err(format!("attribute {name} must be True or False")),
         },
         AttrType::Choice(list) => {
             let index = value.as_str().and_then(|s| list.iter().position(|c| *c == s));
             let index = index
-                .ok_or_else(|| format!("attribute {name} takes one of: {}", list.join(", ")))?;
+                .ok_or_else(|| format!("attribute {name} must be one of {}", list.join(", ")))?;
             Ok(vec![index as i64])
         }
     }

@@ -75,7 +75,9 @@ impl DivisibleSizes {
     /// Describes how the value of a quotient symbol is computed; `None` for other symbols.
     fn explain(&self, quotient: &str) -> Option<String> {
         let (_, size, divisor) = self.0.iter().find(|entry| entry.0 == quotient)?;
-        Some(format!("divisible: {divisor} divides {size}, and this is the multiple below"))
+        Some(format!(
+            "divisible: {size} must be a multiple of {divisor}, and this is the next smaller one"
+        ))
     }
 }
 
@@ -98,8 +100,9 @@ pub fn describe_origins<'o>(
         let name = syms.name(var);
         match origin(var) {
             Some(from) if from == location => {
-                itself =
-                    divisible.explain(name).or_else(|| Some(format!("itself: no {name} fits")));
+                itself = divisible
+                    .explain(name)
+                    .or_else(|| Some(format!("this dim itself: no value of {name} matches")));
             }
             Some(from) if !parts.iter().any(|t| t == from) => parts.push(from.to_string()),
             _ => {}

@@ -404,7 +404,7 @@ pub fn derive_callable_ty_within(
         TypeData::Any => Ok(callable),
         _ => {
             let text = type_text(func, callable);
-            Err(InferError::new(format!("a value of type {text} cannot be called")))
+            Err(InferError::new(format!("a value of type {text} is called, but is not a function")))
         }
     }
 }
@@ -454,7 +454,7 @@ impl ArgumentMatcher<'_> {
                 let value = if expected == dim { String::new() } else { format!(" = {expected}") };
                 let argument = argument(i, &name);
                 return Err(InferError::new(format!(
-                    "{argument}: dim {axis} is {actual}, but the dim of the parameter is {dim}{value}"
+                    "dim {axis} of {argument} is {actual}, but the dim of the parameter is {dim}{value}"
                 )));
             }
         }
@@ -543,7 +543,10 @@ impl ArgumentMatcher<'_> {
 
     fn mismatch(&self, i: usize, name: &str, param: Type, arg: Type) -> InferError {
         let (want, have) = (type_text(self.source(), param), type_text(self.dst, arg));
-        InferError::new(format!("{}: {have} does not fit {want}", argument(i, name)))
+        InferError::new(format!(
+            "{} has type {have}, which does not fit the parameter's type {want}",
+            argument(i, name)
+        ))
     }
 }
 

@@ -42,7 +42,7 @@ pub fn while_loop_ty(
     {
         let text = type_text(func, ret);
         return Err(InferError::new(format!(
-            "while_loop: the condition must return a bool scalar, but returns {text}"
+            "while_loop: the condition must return a bool scalar, but returns a value of type {text}"
         )));
     }
     let (params, ret) = match func.types.get(body).clone() {
@@ -119,7 +119,7 @@ fn check_function(
         _ => {
             let text = type_text(func, ty);
             return Err(InferError::new(format!(
-                "while_loop: the {what} must be a function, but is {text}"
+                "while_loop: the {what} must be a function, but has type {text}"
             )));
         }
     };
@@ -135,7 +135,10 @@ fn check_function(
     }
     derive_callable_ty_within(func, ty, states, &[], &|v| outer_syms.contains(&v)).map_err(
         |e| {
-            InferError::new(format!("while_loop: the state does not fit the {what}: {}", e.message))
+            InferError::new(format!(
+                "while_loop: the initial state does not fit the parameters of the {what}: {}",
+                e.message
+            ))
         },
     )?;
     Ok(())
@@ -154,7 +157,7 @@ fn next_state_types(
         _ => {
             let text = type_text(func, ret);
             Err(InferError::new(format!(
-                "while_loop: the body must return a tuple of the {count} state values, but returns {text}"
+                "while_loop: the body must return a tuple of the {count} state values, but returns a value of type {text}"
             )))
         }
     }
@@ -168,7 +171,9 @@ fn check_iteration(
     results: &[Type],
     outer_syms: &FxHashSet<SymVar>,
 ) -> Result<(), InferError> {
-    for (what, ty) in [("the parameters of the body", body), ("the condition", cond)] {
+    for (what, ty) in
+        [("the parameters of the body", body), ("the parameters of the condition", cond)]
+    {
         if !matches!(func.types.get(ty), TypeData::Callable { params: Some(_), .. }) {
             continue;
         }

@@ -55,7 +55,7 @@ impl<'a> Matcher<'a> {
 
     pub(super) fn functions(&mut self) -> Comparison {
         same_attrs(&self.a.attrs, &self.b.attrs)?;
-        same("private", self.a.private, self.b.private)?;
+        same("visibility (private)", self.a.private, self.b.private)?;
         let mut stack = vec![Pending::Func(self.a.root(), self.b.root())];
         while let Some(pending) = stack.pop() {
             match pending {
@@ -139,7 +139,7 @@ impl<'a> Matcher<'a> {
                         (None, None) => {}
                         _ => {
                             return Err(at_binding(Difference::new(
-                                "a match_cast on one side only",
+                                "the binding is a match_cast on one side only",
                             )));
                         }
                     }
@@ -172,7 +172,7 @@ impl<'a> Matcher<'a> {
         self.ty(s.ty, t.ty)?;
         if s.dataflow != t.dataflow {
             return Err(Difference::new(
-                "one variable is local to its dataflow block, the other an output",
+                "the variable is local to its dataflow block on one side, but an output of it on the other",
             ));
         }
         self.define_var(x, y);
@@ -380,7 +380,9 @@ impl<'a> Matcher<'a> {
                 (ExprData::Constant(c), ExprData::Constant(d)) => {
                     if !same_tensor(a.const_tensor(*c), b.const_tensor(*d)) {
                         let (c, d) = (a.const_tensor(*c), b.const_tensor(*d));
-                        return Err(Difference::new(format!("constants differ: {c:?} and {d:?}")));
+                        return Err(Difference::new(format!(
+                            "the constant differs: {c:?} on the left, {d:?} on the right"
+                        )));
                     }
                     true
                 }
@@ -431,7 +433,9 @@ impl<'a> Matcher<'a> {
         same("number of arguments", p.len(), q.len())?;
         stack.extend(p.iter().copied().zip(q.iter().copied()).rev());
         if a.call_attrs(*m) != b.call_attrs(*n) {
-            return Err(Difference::new("the attributes of a call differ"));
+            return Err(Difference::new(
+                "the attributes of the call differ between the left and the right",
+            ));
         }
         let (s, t) = (a.type_list(*s), b.type_list(*t));
         same("number of result types", s.len(), t.len())?;

@@ -41,7 +41,7 @@ impl<'a> Matcher<'a> {
 
     pub(super) fn functions(&mut self) -> Comparison {
         same_attrs(&self.a.attrs, &self.b.attrs)?;
-        same("private", self.a.private, self.b.private)?;
+        same("visibility (private)", self.a.private, self.b.private)?;
         same("number of parameters", self.a.params.len(), self.b.params.len())?;
         for (i, (&p, &q)) in self.a.params.iter().zip(&self.b.params).enumerate() {
             self.define(p, q).map_err(|d| d.at(format!("parameter {i}")))?;
@@ -51,7 +51,11 @@ impl<'a> Matcher<'a> {
             match (self.a.buffer_map.get(p), self.b.buffer_map.get(q)) {
                 (Some(&x), Some(&y)) => self.buffer(x, y, true).map_err(|d| d.at(path()))?,
                 (None, None) => {}
-                _ => return Err(Difference::new("a buffer on one side only").at(path())),
+                _ => {
+                    return Err(
+                        Difference::new("the parameter has a buffer on one side only").at(path())
+                    );
+                }
             }
         }
         let mut stack: Vec<Pair> = vec![(self.a.body, self.b.body, "body".into())];
@@ -168,7 +172,9 @@ impl<'a> Matcher<'a> {
                 self.expr_at(*extent, *e, "extent")?;
                 same("kind of loop", kind.name(), k.name())?;
                 if annotations != n {
-                    return Err(Difference::new("the annotations of a loop differ"));
+                    return Err(Difference::new(
+                        "the annotations of the loop differ between the left and the right",
+                    ));
                 }
                 self.define(*var, *v)?;
                 Ok(one(body, c, &format!("loop {}", a.var(*var).name)))
@@ -183,7 +189,11 @@ impl<'a> Matcher<'a> {
                 match (o, p) {
                     (Some(o), Some(p)) => out.push((*o, *p, "else".into())),
                     (None, None) => {}
-                    _ => return Err(Difference::new("an else on one side only")),
+                    _ => {
+                        return Err(Difference::new(
+                            "the 'if' statement has an 'else' on one side only",
+                        ));
+                    }
                 }
                 Ok(out)
             }
@@ -233,7 +243,10 @@ impl<'a> Matcher<'a> {
             self.expr_at(x.min, y.min, &path)?;
             self.expr_at(x.extent, y.extent, &path)?;
             if x.kind != y.kind {
-                return Err(Difference::new("the axes have different kinds").at(path));
+                return Err(Difference::new(
+                    "the axis has different kinds on the left and on the right",
+                )
+                .at(path));
             }
         }
         for (x, y) in p.iters.iter().zip(&q.iters) {
@@ -248,9 +261,11 @@ impl<'a> Matcher<'a> {
         self.regions(&p.reads, &q.reads, "read")?;
         self.regions(&p.writes, &q.writes, "written region")?;
         if p.annotations != q.annotations {
-            return Err(Difference::new("the annotations of a block differ"));
+            return Err(Difference::new(
+                "the annotations of the block differ between the left and the right",
+            ));
         }
-        same("presence of an init", p.init.is_some(), q.init.is_some())
+        same("presence of an init statement", p.init.is_some(), q.init.is_some())
     }
 
     fn regions(

@@ -228,7 +228,7 @@ impl CallBinder<'_> {
         let cond = self.bind(cond, before);
         if self.f.expr_ty(cond).lanes != 1 {
             self.reject(
-                "a lane-wise select calls a function in an alternative (help: select in a loop over the elements)".into(),
+                "a select with a vector condition calls a function in one of its alternatives (help: select in a loop over the elements)".into(),
             );
         }
         let ty = self.f.expr_ty(e);
@@ -271,7 +271,7 @@ impl CallBinder<'_> {
         let count = self.counts[&root];
         if count > MAX_CALLS {
             self.reject(format!(
-                "an expression contains {count} calls, more than {MAX_CALLS} (help: bind parts of the expression to variables)"
+                "an expression contains {count} function calls, more than {MAX_CALLS} (help: bind parts of the expression to variables)"
             ));
         }
         (1..=MAX_CALLS).contains(&count)

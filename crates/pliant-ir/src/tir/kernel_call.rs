@@ -138,7 +138,9 @@ impl<'f> KernelCall<'f> {
         let present = f.as_int(*present).unwrap_or(0);
         let count = kernel.operands.len();
         if present < 0 || present >> count != 0 {
-            return Err(format!("kernel {name} has only {count} operands"));
+            return Err(format!(
+                "T.call_kernel passes an operand that kernel {name} does not have: it has {count} operands"
+            ));
         }
         let (mut operands, mut rest) = (SmallVec::new(), rest);
         for (i, declared) in kernel.operands.iter().enumerate() {
@@ -184,7 +186,7 @@ impl<'f> KernelCall<'f> {
             if f.expr_ty(e) != want {
                 let have = f.expr_ty(e);
                 return Err(format!(
-                    "attribute {} of kernel {name} is {have}, not {want}",
+                    "attribute {} of kernel {name} has type {have}, but must have type {want}",
                     attr.name
                 ));
             }
@@ -308,10 +310,12 @@ impl Product {
 
 /// Decodes the operand at the front of the arguments, and advances past it. The error does not name the operand.
 fn operand<'f>(f: &'f PrimFunc, args: &mut &'f [Expr]) -> Result<KernelOperand<'f>, String> {
-    let missing = || "some of the arguments that describe it are missing".to_string();
+    let missing = || {
+        "some of the arguments of T.call_kernel that describe the operand are missing".to_string()
+    };
     let (&[address, rank], rest) = args.split_first_chunk().ok_or_else(missing)?;
     let buffer = buffer_at_address(f, address)
-        .ok_or("its address is not the address of the first element of a buffer")?;
+        .ok_or("it must be passed as the address of the first element of a buffer")?;
     let rank = f.as_int(rank).ok_or("the rank of its view is not a constant")?;
     if rank == WHOLE_BUFFER {
         *args = rest;

@@ -106,7 +106,7 @@ impl Verifier<'_> {
                         let name = f.buffer(b).name.clone();
                         self.error(
                             error_codes::PL0309,
-                            format!("buffer '{name}' belongs to two parameters"),
+                            format!("buffer '{name}' is matched with two parameters"),
                         );
                     }
                 }
@@ -114,27 +114,30 @@ impl Verifier<'_> {
                     let name = self.name(p).to_string();
                     self.error(
                         error_codes::PL0309,
-                        format!("handle parameter '{name}' has no buffer"),
+                        format!("handle parameter '{name}' is not matched with a buffer"),
                     );
                 }
                 (VarTy::Value(_), Some(_)) => {
                     let name = self.name(p).to_string();
                     self.error(
                         error_codes::PL0309,
-                        format!("scalar parameter '{name}' has a buffer"),
+                        format!("parameter '{name}' is a scalar, but is matched with a buffer"),
                     );
                 }
                 (VarTy::Value(_), None) => {}
             }
             if !self.vars.insert(p) {
                 let name = self.name(p).to_string();
-                self.error(error_codes::PL0309, format!("parameter '{name}' occurs twice"));
+                self.error(
+                    error_codes::PL0309,
+                    format!("parameter '{name}' occurs twice in the parameter list"),
+                );
             }
         }
         if f.buffer_map.keys().any(|p| !f.params.contains(p)) {
             self.error(
                 error_codes::PL0309,
-                "a buffer is mapped to a handle that is not a parameter",
+                "a buffer is matched with a handle that is not a parameter of the function",
             );
         }
         self.buffers = buffers;
@@ -161,7 +164,7 @@ impl Verifier<'_> {
                         );
                 }
             });
-            self.check_scalar_int(e, "a size");
+            self.check_scalar_int(e, "a dim, stride or offset of a parameter's buffer");
         }
     }
 
@@ -191,7 +194,7 @@ impl Verifier<'_> {
                     if depth > MAX_DEPTH || visited > MAX_STMTS {
                         self.error(
                             error_codes::PL0312,
-                            format!("statements nest deeper than {MAX_DEPTH}"),
+                            format!("the statements of the function are nested deeper than {MAX_DEPTH} levels, or are more than {MAX_STMTS}"),
                         );
                         return;
                     }
@@ -206,7 +209,7 @@ impl Verifier<'_> {
             let name = self.name(v).to_string();
             self.error(
                 error_codes::PL0302,
-                format!("variable '{name}' is redefined in its own scope"),
+                format!("variable '{name}' is defined again in the scope of its first definition"),
             );
         }
     }
@@ -214,7 +217,7 @@ impl Verifier<'_> {
     /// Checks an allocated buffer and makes it visible.
     fn define_buffer(&mut self, b: Buffer) {
         for e in buffer_exprs(self.f, b) {
-            self.check_scalar_int(e, "a size");
+            self.check_scalar_int(e, "a dim of an allocated buffer");
         }
         let data = self.f.buffer(b);
         if !data.strides.is_empty() || data.elem_offset.is_some() {
@@ -230,7 +233,7 @@ impl Verifier<'_> {
             let name = self.f.buffer(b).name.clone();
             self.error(
                 error_codes::PL0303,
-                format!("buffer '{name}' is allocated again in its own scope"),
+                format!("buffer '{name}' is allocated again in the scope of its first allocation"),
             );
         }
     }
@@ -258,7 +261,7 @@ impl Verifier<'_> {
                 let ty = self.check_expr(*value);
                 if f.var(*v).ty != VarTy::Value(ty) {
                     let name = self.name(*v).to_string();
-                    self.error(error_codes::PL0313, format!("'{name}' is bound to a value of type {ty}, which is not its declared type"));
+                    self.error(error_codes::PL0313, format!("variable '{name}' is bound to a value of type {ty}, which is not its declared type"));
                 }
                 self.define(*v);
                 stack.extend([Pending::LeaveVar(*v), Pending::Stmt(*body, depth)]);
@@ -272,7 +275,7 @@ impl Verifier<'_> {
                     self.error(
                         error_codes::PL0307,
                         format!(
-                            "a value of type {ty} is stored in '{name}', which requires {want}"
+                            "a value of type {ty} is stored in buffer '{name}', which requires type {want}"
                         ),
                     );
                 }
@@ -300,7 +303,9 @@ impl Verifier<'_> {
                 let name = self.name(var).to_string();
                 self.error(
                     error_codes::PL0305,
-                    format!("'{name}' is a handle, which cannot be a loop variable or an axis"),
+                    format!(
+                        "variable '{name}' is a handle, which cannot be a loop variable or an axis"
+                    ),
                 );
                 Ty::I64
             }
@@ -310,22 +315,22 @@ impl Verifier<'_> {
     fn check_for(&mut self, var: Var, min: Expr, extent: Expr, kind: ForKind) {
         let f = self.f;
         let (a, b) = (
-            self.check_scalar_int(min, "a loop's first value"),
-            self.check_scalar_int(extent, "a loop's extent"),
+            self.check_scalar_int(min, "the first value of a loop"),
+            self.check_scalar_int(extent, "the extent of a loop"),
         );
         let ty = self.counter_type(var);
         if a != ty || b != ty {
             let name = self.name(var).to_string();
             self.error(
                 error_codes::PL0305,
-                format!("loop variable '{name}' has type {ty}, but its first value is {a} and its extent {b}"),
+                format!("loop variable '{name}' has type {ty}, but its first value has type {a} and its extent type {b}"),
             );
         }
         if matches!(kind, ForKind::Vectorized | ForKind::Unrolled) && f.as_int(extent).is_none() {
             let name = self.name(var).to_string();
             self.error(
                 error_codes::PL0311,
-                format!("{} loop '{name}' has no constant extent", kind.name()),
+                format!("the {} loop over '{name}' must have a constant extent", kind.name()),
             );
         }
         self.define(var);
@@ -336,7 +341,7 @@ impl Verifier<'_> {
         for it in &b.iters {
             let ty = self.counter_type(it.var);
             for e in [it.min, it.extent, it.binding] {
-                let have = self.check_scalar_int(e, "an axis");
+                let have = self.check_scalar_int(e, "the range or binding of an axis");
                 if have != ty {
                     let name = self.name(it.var).to_string();
                     self.error(
@@ -351,7 +356,7 @@ impl Verifier<'_> {
         if b.init.is_some() && !b.iters.iter().any(|it| it.kind == IterKind::Reduce) {
             self.error(
                 error_codes::PL0314,
-                format!("block '{}' has an init but no reduction axis", b.name),
+                format!("block '{}' has an init statement, but no reduction axis", b.name),
             );
         }
         b.iters.iter().for_each(|it| self.define(it.var));
@@ -392,12 +397,12 @@ impl Verifier<'_> {
             let n = r.region.len();
             self.error(
                 error_codes::PL0304,
-                format!("a region of '{name}' has {n} dims, but the buffer has {rank}"),
+                format!("a region of buffer '{name}' has {n} dims, but the buffer has {rank}"),
             );
         }
         for &(start, extent) in &r.region {
-            self.check_scalar_int(start, "a region");
-            self.check_scalar_int(extent, "a region");
+            self.check_scalar_int(start, "the start of a buffer region");
+            self.check_scalar_int(extent, "the extent of a buffer region");
         }
     }
 
@@ -406,7 +411,10 @@ impl Verifier<'_> {
     fn check_condition(&mut self, e: Expr) {
         let ty = self.check_expr(e);
         if ty != Ty::BOOL {
-            self.error(error_codes::PL0305, format!("a condition has type {ty}, not bool"));
+            self.error(
+                error_codes::PL0305,
+                format!("the condition of a statement has type {ty}, but must be bool"),
+            );
         }
     }
 
@@ -416,7 +424,7 @@ impl Verifier<'_> {
         if !ty.dtype.is_integer() || ty.lanes != 1 {
             self.error(
                 error_codes::PL0305,
-                format!("{what} has type {ty}, not a scalar integer type"),
+                format!("{what} has type {ty}, but must be a scalar integer"),
             );
         }
         ty
@@ -449,12 +457,12 @@ impl Verifier<'_> {
         if f.is_flat() && n != 1 {
             self.error(
                 error_codes::PL0304,
-                format!("'{name}' is accessed with {n} indices, but a flat function has one linear index per access"),
+                format!("buffer '{name}' is accessed with {n} indices, but a flat function has one linear index per access"),
             );
         } else if !f.is_flat() && n != rank {
             self.error(
                 error_codes::PL0304,
-                format!("'{name}' has {rank} dims, but is accessed with {n} indices"),
+                format!("buffer '{name}' has {rank} dims, but is accessed with {n} indices"),
             );
         }
         let mut lanes = 1;
@@ -463,7 +471,7 @@ impl Verifier<'_> {
             if !ty.dtype.is_integer() {
                 self.error(
                     error_codes::PL0305,
-                    format!("an index of '{name}' has type {ty}, not an integer type"),
+                    format!("an index of buffer '{name}' has type {ty}, but must be an integer"),
                 );
             }
             lanes = lanes.max(ty.lanes);
@@ -520,7 +528,9 @@ impl Verifier<'_> {
             if depth == MAX_EXPR_DEPTH {
                 self.error(
                     error_codes::PL0312,
-                    format!("expressions nest deeper than {MAX_EXPR_DEPTH}"),
+                    format!(
+                        "an expression is nested deeper than the maximum of {MAX_EXPR_DEPTH} levels"
+                    ),
                 );
             }
             self.check_types(e);
@@ -545,7 +555,10 @@ impl Verifier<'_> {
         match f.expr(e) {
             ExprData::Int(v, ty) => {
                 if ty.lanes != 1 || ty.dtype.is_float() || !ty.dtype.has_int(*v) {
-                    self.error(error_codes::PL0317, format!("the constant {v} does not fit {ty}"));
+                    self.error(
+                        error_codes::PL0317,
+                        format!("the constant {v} does not fit the type {ty}"),
+                    );
                 }
             }
             ExprData::Float(bits, ty) => {
@@ -553,7 +566,7 @@ impl Verifier<'_> {
                     let v = f64::from_bits(*bits);
                     self.error(
                         error_codes::PL0317,
-                        format!("the constant {v:?} does not fit {ty}"),
+                        format!("the constant {v:?} does not fit the type {ty}"),
                     );
                 }
             }
@@ -572,7 +585,9 @@ impl Verifier<'_> {
                 if !ty.dtype.is_bool() {
                     self.error(
                         error_codes::PL0306,
-                        format!("the operand of a logical negation has type {ty}, not bool"),
+                        format!(
+                            "the operand of a logical negation has type {ty}, but must be bool"
+                        ),
                     );
                 }
             }
@@ -587,7 +602,7 @@ impl Verifier<'_> {
                 if a != b || a.lanes != 1 || !a.dtype.is_integer() || *lanes < 2 {
                     self.error(
                         error_codes::PL0306,
-                        format!("invalid ramp of {lanes} lanes: base {a} and stride {b} must be scalars of the same integer type, with at least 2 lanes"),
+                        format!("a ramp of {lanes} lanes has a base of type {a} and a stride of type {b}, but needs at least 2 lanes and scalars of the same integer type"),
                     );
                 }
             }
@@ -596,7 +611,7 @@ impl Verifier<'_> {
                 if ty.lanes != 1 || *lanes < 2 {
                     self.error(
                         error_codes::PL0306,
-                        format!("invalid broadcast of {ty} to {lanes} lanes: the operand must be a scalar, and there must be at least 2 lanes"),
+                        format!("a value of type {ty} is broadcast to {lanes} lanes, but a broadcast needs a scalar and at least 2 lanes"),
                     );
                 }
             }
@@ -616,7 +631,7 @@ impl Verifier<'_> {
         if bad {
             self.error(
                 error_codes::PL0306,
-                format!("invalid operand types of {op:?}: {a} and {b}"),
+                format!("the operator {op:?} cannot be applied to operands of types {a} and {b}"),
             );
         }
     }
@@ -625,7 +640,7 @@ impl Verifier<'_> {
         if !c.dtype.is_bool() || a != b || (c.lanes != 1 && c.lanes != a.lanes) {
             self.error(
                 error_codes::PL0306,
-                format!("invalid select: the condition has type {c}, and the alternatives have types {a} and {b}"),
+                format!("a select needs a bool condition and alternatives of the same type, but its condition has type {c}, and its alternatives have types {a} and {b}"),
             );
         }
     }
@@ -636,7 +651,7 @@ impl Verifier<'_> {
             let n = args.len();
             self.error(
                 error_codes::PL0308,
-                format!("{intrin} takes {arity} operands, but has {n}"),
+                format!("the intrinsic {intrin} takes {arity} operands, but is called with {n}"),
             );
             return;
         }
@@ -668,7 +683,10 @@ impl Verifier<'_> {
             let tys: Vec<String> = tys.iter().map(Ty::to_string).collect();
             self.error(
                 error_codes::PL0308,
-                format!("invalid operand types of {intrin}: ({})", tys.join(", ")),
+                format!(
+                    "the intrinsic {intrin} cannot be called with operands of types ({})",
+                    tys.join(", ")
+                ),
             );
         }
     }

@@ -62,7 +62,7 @@ fn equality_and_hashes_ignore_names() {
     let (a, b) = (sample(["n", "m", "k"], 1.0), sample(["p", "q", "r"], 1.0));
     equal_functions(&a, &b).unwrap();
     let d = equal_functions(&a, &sample(["n", "m", "k"], 2.0)).unwrap_err();
-    assert!(d.to_string().starts_with("binding of 'gv1': constants differ"), "{d}");
+    assert!(d.to_string().starts_with("binding of 'gv1': the constant differs"), "{d}");
     let module = |f: &Function| {
         let mut m = IRModule::new();
         m.insert("f", f.clone());
@@ -122,7 +122,7 @@ fn differences_of_loop_functions_are_reported_with_their_paths() {
     let d = equal_prim_funcs(&a, &b).unwrap_err();
     assert_eq!(
         d.to_string(),
-        "parameter 0 / buffer 'A' / dim 1: expression: 8 on the left, 4 on the right"
+        "parameter 0 / buffer 'A' / dim 1: the expression differs: 8 on the left, 4 on the right"
     );
     let mut b = matmul();
     let mut s = b.body;
@@ -131,7 +131,7 @@ fn differences_of_loop_functions_are_reported_with_their_paths() {
     }
     b.body = s;
     let d = equal_prim_funcs(&a, &b).unwrap_err();
-    assert_eq!(d.to_string(), "body: statement: a loop on the left, a block on the right");
+    assert_eq!(d.to_string(), "body: the statement differs: a loop on the left, a block on the right");
 }
 
 #[test]
@@ -224,12 +224,12 @@ fn call_types_substitute_the_symbols_of_arguments() {
     let e = derive_call_ty(&mut f, &callee, &[arg, bad]).unwrap_err();
     assert_eq!(
         e.message,
-        "argument 1 (parameter 's'): dim 0 is p, but the dim of the parameter is n + 1 = p + 1"
+        "dim 0 of argument 1 (parameter 's') is p, but the dim of the parameter is n + 1 = p + 1"
     );
     let ints = f.intern(TypeData::tensor(vec![p, four], DType::Int32));
     let e = derive_call_ty(&mut f, &callee, &[ints, good]).unwrap_err();
     assert!(
-        e.message.contains("does not fit R.Tensor((n, m), dtype=\"float32\")"),
+        e.message.contains("does not fit the parameter's type R.Tensor((n, m), dtype=\"float32\")"),
         "{}",
         e.message
     );

@@ -206,7 +206,7 @@ fn type_errors_in_loop_functions() {
         "3:12 `A` PL0106: a scalar is required here, but the value is a buffer (read an element: A[i])"
     );
     assert_eq!(tir("A[n // 0] = 0.0"), "3:7 `n // 0` PL0106: division by zero: the right operand is the constant 0");
-    assert_eq!(tir("I[0] = T.int8(300)"), "3:19 `300` PL0106: 300 does not fit int8");
+    assert_eq!(tir("I[0] = T.int8(300)"), "3:19 `300` PL0106: the integer 300 does not fit the data type int8");
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn nesting_beyond_the_limit_is_an_error() {
                 (0..n.min(2_000)).map(|i| format!("{}if x:\n", " ".repeat(i))).collect();
             assert!(errors(&blocks).contains("nested too deeply"));
             let branches = format!("if x:\n    pass\n{}", "elif x:\n    pass\n".repeat(n));
-            assert!(errors(&branches).contains("too many branches"), "elif");
+            assert!(errors(&branches).contains("too many 'elif' branches"), "elif");
         }
     });
 }

@@ -169,13 +169,13 @@ fn dim_expressions_define_their_symbols() {
 fn errors_name_dims_that_match_no_symbol_value() {
     let m = model(DIM_EXPRESSIONS);
     let text = fails(&m, &[iota(&[7]), iota(&[5]), iota(&[14])]);
-    assert_eq!(text, "main: 'a' dim 0 must equal n * 2 = 6 (from itself: no n fits), but is 7");
+    assert_eq!(text, "main: 'a' dim 0 must equal n * 2 = 6 (from this dim itself: no value of n matches), but is 7");
     let text = fails(&m, &[iota(&[6]), iota(&[0]), iota(&[14])]);
-    assert_eq!(text, "main: 'b' dim 0 must equal m + 1 = 1 (from itself: no m fits), but is 0");
+    assert_eq!(text, "main: 'b' dim 0 must equal m + 1 = 1 (from this dim itself: no value of m matches), but is 0");
     let text = fails(&m, &[iota(&[6]), iota(&[5]), iota(&[11])]);
     assert_eq!(
         text,
-        "main: 'c' dim 0 must equal k + n * 4 = 12 (from 'a' dim 0 and itself: no k fits), but is 11"
+        "main: 'c' dim 0 must equal k + n * 4 = 12 (from 'a' dim 0 and this dim itself: no value of k matches), but is 11"
     );
 }
 
@@ -192,7 +192,7 @@ class Module:
 "#,
     );
     let text = error.err().expect("n * n does not define n").to_string();
-    assert!(text.contains("symbol 'n' is not defined here"), "{text}");
+    assert!(text.contains("symbolic dim 'n' is used, but not defined at this point of the function"), "{text}");
 }
 
 const MATCHING_INPUTS: &str = r#"

@@ -72,8 +72,8 @@ impl Verifier<'_> {
         } else if self.funcs.last().is_some_and(|&id| self.f.func(id).pure) {
             self.error_help(
                 error_codes::PL0208,
-                format!("the call of '{what}' has side effects, but the function is declared pure"),
-                "declare the function with @R.function(pure=False)",
+                format!("the call of '{what}' has side effects, but the enclosing function is declared pure"),
+                "declare the enclosing function with @R.function(pure=False)",
             );
         }
     }
@@ -90,7 +90,7 @@ impl Verifier<'_> {
             let names = names.join(", ");
             self.error(
                 error_codes::PL0219,
-                format!("'{op}' takes the operands ({names}), but the call passes {args} operands"),
+                format!("operator '{op}' takes the operands ({names}), but the call passes {args} operands"),
             );
         }
     }
@@ -162,7 +162,10 @@ impl Verifier<'_> {
         let ty = f.expr_ty(callee);
         if !matches!(f.types.get(ty), TypeData::Callable { .. } | TypeData::Any) {
             let text = self.ty_text(ty);
-            self.error(error_codes::PL0223, format!("a value of type {text} cannot be called"));
+            self.error(
+                error_codes::PL0223,
+                format!("a value of type {text} is called, but is not a function"),
+            );
             return;
         }
         let tys: Vec<Type> = args.iter().map(|&a| f.expr_ty(a)).collect();
@@ -205,7 +208,7 @@ impl Verifier<'_> {
             let n = callee.params.len();
             self.error(
                 error_codes::PL0211,
-                format!("'{name}' has {n} parameters, but the call passes {count} arguments"),
+                format!("loop function '{name}' has {n} parameters, but the call passes {count} arguments"),
             );
         }
     }
@@ -228,7 +231,7 @@ impl Verifier<'_> {
             Some(BaseFunc::Relax(_)) => {
                 self.error(
                     error_codes::PL0218,
-                    format!("call_tir calls '{name}', which is a graph function"),
+                    format!("call_tir calls '{name}', which is a graph function instead of a loop function"),
                 );
                 return;
             }
@@ -242,7 +245,7 @@ impl Verifier<'_> {
             many => many.to_vec(),
         };
         if outs.is_empty() {
-            self.error(error_codes::PL0218, format!("the call_tir of '{name}' has no out_sinfo"));
+            self.error(error_codes::PL0218, format!("the call_tir of '{name}' has no out_sinfo, which states the types of its results"));
             return;
         }
         // An output that overwrites an input has no separate parameter.
@@ -270,7 +273,7 @@ impl Verifier<'_> {
             let (i, o) = (inputs.len(), outs.len());
             self.error(
                 error_codes::PL0218,
-                format!("'{name}' has {want} parameters, but call_tir passes {i} inputs, {o} outputs and {vars} sizes"),
+                format!("loop function '{name}' has {want} parameters, but call_tir passes {i} inputs, {o} outputs and {vars} sizes"),
             );
             return;
         }
@@ -291,13 +294,13 @@ impl Verifier<'_> {
                 let text = self.ty_text(ty);
                 self.error(
                     error_codes::PL0218,
-                    format!("parameter {i} of '{name}' is a {} scalar, not {text}", want.dtype),
+                    format!("parameter {i} of loop function '{name}' is a {} scalar, but call_tir passes {text}", want.dtype),
                 );
             }
             if matches!(prim.var(p).ty, VarTy::Value(_)) && f.types.get(ty).is_tensor() {
                 self.error(
                     error_codes::PL0218,
-                    format!("parameter {i} of '{name}' is a scalar, not a tensor"),
+                    format!("parameter {i} of loop function '{name}' is a scalar, but call_tir passes a tensor"),
                 );
             }
             return;
@@ -311,7 +314,7 @@ impl Verifier<'_> {
                 let text = text();
                 self.error(
                     error_codes::PL0218,
-                    format!("parameter {i} of '{name}' is a buffer, not {text}"),
+                    format!("parameter {i} of loop function '{name}' is a buffer, but call_tir passes {text}"),
                 );
                 return;
             }
@@ -320,14 +323,14 @@ impl Verifier<'_> {
             let (text, want) = (text(), buffer.dtype);
             self.error(
                 error_codes::PL0218,
-                format!("parameter {i} of '{name}' has dtype {want}, but the call passes {text}"),
+                format!("parameter {i} of loop function '{name}' has dtype {want}, but call_tir passes {text}"),
             );
         }
         if f.rank_of(ty).is_some_and(|n| n as usize != buffer.shape.len()) {
             let (text, want) = (text(), buffer.shape.len());
             self.error(
                 error_codes::PL0218,
-                format!("parameter {i} of '{name}' has {want} dims, but the call passes {text}"),
+                format!("parameter {i} of loop function '{name}' has {want} dims, but call_tir passes {text}"),
             );
             return;
         }
@@ -339,7 +342,7 @@ impl Verifier<'_> {
                 self.error(
                     error_codes::PL0218,
                     format!(
-                        "dim {axis} of parameter {i} of '{name}' is {s}, but the call passes {d}"
+                        "dim {axis} of parameter {i} of loop function '{name}' is {s}, but call_tir passes a tensor with {d}"
                     ),
                 );
             }

@@ -203,7 +203,7 @@ impl<'a> Verifier<'a> {
             if f.var(p).dataflow {
                 self.error(
                     error_codes::PL0205,
-                    format!("parameter '{}' is a dataflow variable", self.name(p)),
+                    format!("parameter '{}' is a dataflow variable, which only a dataflow block can define", self.name(p)),
                 );
             }
             self.define(p);
@@ -213,7 +213,7 @@ impl<'a> Verifier<'a> {
     fn check_result(&mut self, seq: Seq) {
         let f = self.f;
         let result = f.seq(seq).result;
-        if self.operand(result, "a result") {
+        if self.operand(result, "the result of a function or branch") {
             self.expr(result);
         }
         if let Some(&id) = self.funcs.last() {
@@ -225,7 +225,7 @@ impl<'a> Verifier<'a> {
                     let (have, want) = (self.ty_text(have), self.ty_text(func.ret_ty));
                     self.error(
                         error_codes::PL0214,
-                        format!("the function returns a value of type {have}, but declares the type {want}"),
+                        format!("the function returns a value of type {have}, but is declared to return {want}"),
                     );
                 }
             }
@@ -243,10 +243,10 @@ impl<'a> Verifier<'a> {
                     let name = self.name(b.var);
                     self.error(
                         error_codes::PL0206,
-                        format!("'{name}' is bound to an 'if' in a dataflow block, which cannot contain one"),
+                        format!("variable '{name}' is bound to an 'if' in a dataflow block, which cannot contain branches"),
                     );
                 }
-                if self.operand(*cond, "a condition") {
+                if self.operand(*cond, "the condition of a branch") {
                     self.expr(*cond);
                     self.check_condition(*cond);
                 }
@@ -256,7 +256,7 @@ impl<'a> Verifier<'a> {
                     let name = self.name(b.var);
                     self.error(
                         error_codes::PL0206,
-                        format!("'{name}' is bound to a local function in a dataflow block, which cannot contain one"),
+                        format!("variable '{name}' is bound to a local function in a dataflow block, which cannot contain local functions"),
                     );
                 }
                 for other in func_run(f, &f.block(location.block).bindings, location.index) {
@@ -297,7 +297,9 @@ impl<'a> Verifier<'a> {
             let (name, have, want) = (self.name(b.var), self.ty_text(source), self.ty_text(want));
             self.error(
                 error_codes::PL0213,
-                format!("'{name}' is declared as {want}, but its value is {have}"),
+                format!(
+                    "variable '{name}' is declared with type {want}, but its value has type {have}"
+                ),
             );
         }
         if let ExprData::If { then_seq, else_seq, .. } = f.expr(b.value) {
@@ -308,7 +310,7 @@ impl<'a> Verifier<'a> {
                         (self.name(b.var), self.ty_text(have), self.ty_text(want));
                     self.error(
                         error_codes::PL0214,
-                        format!("a branch of '{name}' returns {have}, which does not fit {want}"),
+                        format!("a branch of the 'if' bound to '{name}' returns a value of type {have}, which does not fit the type {want} of '{name}'"),
                     );
                 }
             }
@@ -328,7 +330,7 @@ impl<'a> Verifier<'a> {
             let text = self.ty_text(ty);
             self.error(
                 error_codes::PL0215,
-                format!("a condition has type {text}, but must be a bool scalar"),
+                format!("the condition of an 'if' has type {text}, but must be a bool scalar"),
             );
         }
     }
@@ -345,7 +347,7 @@ impl<'a> Verifier<'a> {
                 ExprData::Tuple(_) if depth >= MAX_DEPTH => {
                     self.error(
                         error_codes::PL0220,
-                        format!("tuples are nested deeper than {MAX_DEPTH}"),
+                        format!("tuples are nested deeper than the maximum of {MAX_DEPTH} levels"),
                     );
                     return false;
                 }
@@ -358,7 +360,7 @@ impl<'a> Verifier<'a> {
                 | ExprData::Func(_) => {
                     self.error_help(
                         error_codes::PL0202,
-                        format!("{what} must be an operand: a leaf or a tuple of leaves"),
+                        format!("{what} must be a variable, a constant or a tuple of these, not a nested call, field access, branch or function"),
                         "bind the value to a variable first",
                     );
                     return false;
@@ -376,10 +378,10 @@ impl<'a> Verifier<'a> {
             ExprData::Call { callee, args, .. } => {
                 let mut ok = true;
                 if let Callee::Expr(c) = callee {
-                    ok &= self.operand(*c, "a callee");
+                    ok &= self.operand(*c, "the called function");
                 }
                 for &a in f.list(*args) {
-                    ok &= self.operand(a, "an argument");
+                    ok &= self.operand(a, "an argument of a call");
                 }
                 ok
             }
@@ -416,7 +418,7 @@ impl<'a> Verifier<'a> {
                     let n = fields.len();
                     self.error(
                         error_codes::PL0217,
-                        format!("field {i} does not exist: the tuple has {n} fields"),
+                        format!("field {i} of a tuple is accessed, but the tuple has {n} fields"),
                     );
                 }
             }
@@ -438,7 +440,9 @@ impl<'a> Verifier<'a> {
                 let name = self.name(v);
                 self.error(
                     error_codes::PL0201,
-                    format!("the shape of a tensor is '{name}', which is not a shape variable"),
+                    format!(
+                        "the shape of a tensor type is variable '{name}', which is not a shape"
+                    ),
                 );
             }
         }

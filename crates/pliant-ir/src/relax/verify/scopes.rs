@@ -21,17 +21,23 @@ impl Verifier<'_> {
             if depth > MAX_DEPTH {
                 self.error(
                     error_codes::PL0220,
-                    format!("branches and functions are nested deeper than {MAX_DEPTH}"),
+                    format!("branches and local functions are nested deeper than the maximum of {MAX_DEPTH} levels"),
                 );
                 break;
             }
             if !seqs.insert(seq) {
-                self.error(error_codes::PL0221, "a sequence occurs twice in the function");
+                self.error(
+                    error_codes::PL0221,
+                    "the same sequence of blocks occurs twice in the function",
+                );
                 continue;
             }
             for &block in &f.seq(seq).blocks {
                 if !blocks.insert(block) {
-                    self.error(error_codes::PL0221, "a block occurs twice in the function");
+                    self.error(
+                        error_codes::PL0221,
+                        "the same binding block occurs twice in the function",
+                    );
                     continue;
                 }
                 for b in &f.block(block).bindings {
@@ -44,7 +50,10 @@ impl Verifier<'_> {
                         }
                         ExprData::Func(_) => {
                             self.span = f.var(b.var).span;
-                            self.error(error_codes::PL0221, "a local function is bound twice");
+                            self.error(
+                                error_codes::PL0221,
+                                "the same local function is bound to two variables",
+                            );
                         }
                         _ => {}
                     }
@@ -105,8 +114,8 @@ impl Verifier<'_> {
         if self.f.var(v).dataflow && self.defined.contains(&v) {
             self.error_help(
                 error_codes::PL0205,
-                format!("dataflow variable '{name}' is used outside its block"),
-                "add it to the R.output(...) of the block",
+                format!("dataflow variable '{name}' is used outside its dataflow block"),
+                "add the variable to the R.output(...) of the block",
             );
         } else {
             self.error(
@@ -129,7 +138,7 @@ impl Verifier<'_> {
         let name = self.f.syms.name(v).to_string();
         self.error_help(
             error_codes::PL0209,
-            format!("symbol '{name}' is not defined here"),
+            format!("symbolic dim '{name}' is used, but not defined at this point of the function"),
             "a parameter or R.match_cast defines a symbol that is a whole dim, or the only new symbol of a linear dim such as n * 2 + 1",
         );
         // Report the symbol only once.
