@@ -351,7 +351,7 @@ def test_an_instrument_that_raises(mod: pliant.IRModule) -> None:
         ({"config": [1]}, TypeError, "config must be a dict"),
         ({"config": {"keep_ri": True}}, ValueError, "did you mean 'keep_ir'"),
         ({"config": {"keep_ir": "yes"}}, ValueError, "must be a value of type bool"),
-        ({"config": {"x.y": 1}}, ValueError, "there is no setting 'x.y'"),
+        ({"config": {"x.y": 1}}, ValueError, "there is no pass setting 'x.y'"),
     ],
 )
 def test_invalid_context_arguments_are_rejected(arguments: dict[str, Any], error: type[Exception], text: str) -> None:

@@ -150,7 +150,9 @@ fn run_caught<P: ModulePass + ?Sized>(
         }
         (Ok(Ok(module)), _) => return Ok(module),
         (Ok(Err(error)), _) => error,
-        (Err(panic), _) => PassError::internal(format!("panicked: {}", panic_text(&*panic))),
+        (Err(panic), _) => {
+            PassError::internal(format!("the pass panicked: {}", panic_text(&*panic)))
+        }
     };
     Err(match (error, &kept) {
         (PassError::Internal { pass: name, message, .. }, Some(before))
@@ -176,7 +178,8 @@ fn run_caught<P: ModulePass + ?Sized>(
 
 fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
-    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("the panic has no message")
 }
 
 /// A pass that transforms each graph function separately. Functions are processed in parallel.

@@ -69,7 +69,8 @@ pub struct Unsupported {
 
 impl fmt::Display for Unsupported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is not supported: {}", self.what, self.because)
+        let Unsupported { what, because } = self;
+        write!(f, "{what} is not supported: {because}")
     }
 }
 
@@ -180,7 +181,7 @@ impl fmt::Display for PassError {
             PassError::User(list) => lines(f, list),
             PassError::Unsupported(list) => lines(f, list),
             PassError::Internal { pass, message, dump } => {
-                write!(f, "internal error in pass {pass}: {message}; please report this")?;
+                write!(f, "internal error in pass {pass}: {message}; please report this bug")?;
                 write_dump(f, dump)
             }
             PassError::UserCode { origin, source, dump } => {

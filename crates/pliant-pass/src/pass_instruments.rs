@@ -149,9 +149,9 @@ impl PrintIr {
         }
         let text =
             format!("# {when} {pass}\n{}\n", crate::module_text::module_text(module, ctx.ops));
-        std::io::stderr()
-            .write_all(text.as_bytes())
-            .map_err(|e| PassError::user(format!("cannot print the IR: {e}")))
+        std::io::stderr().write_all(text.as_bytes()).map_err(|e| {
+            PassError::user(format!("cannot print the IR to the standard error stream: {e}"))
+        })
     }
 }
 

@@ -150,7 +150,10 @@ pub fn keys() -> Vec<ConfigKey> {
 /// A one-line message if a built-in setting has this name.
 pub fn register(key: ConfigKey) -> Result<(), String> {
     if KEYS.iter().any(|(name, ..)| *name == key.name) {
-        return Err(format!("the setting '{}' is already defined by Pliant", key.name));
+        return Err(format!(
+            "the pass setting '{}' is already defined by Pliant, so choose another name",
+            key.name
+        ));
     }
     let mut list = registered();
     list.retain(|k| k.name != key.name);
@@ -169,20 +172,20 @@ pub fn check(name: &str, value: &AttrValue) -> Result<(), String> {
             let names: Vec<&str> = keys.iter().map(|k| &*k.name).collect();
             format!("the settings are: {}", names.join(", "))
         });
-        return Err(format!("there is no setting '{name}' ({hint})"));
+        return Err(format!("there is no pass setting '{name}' ({hint})"));
     };
     if key.kind.accepts(value) {
         return Ok(());
     }
     if let OneOf(all) = key.kind {
         return Err(format!(
-            "the setting '{name}' must be one of {}, not {}",
+            "the pass setting '{name}' must be one of {}, not {}",
             all.join(", "),
             value_text(value)
         ));
     }
     let (kind, value) = (key.kind.name(), value_text(value));
-    Err(format!("the setting '{name}' must be a value of type {kind}, not {value}"))
+    Err(format!("the pass setting '{name}' must be a value of type {kind}, not {value}"))
 }
 
 /// Formats a value for error messages as it is written in a script.

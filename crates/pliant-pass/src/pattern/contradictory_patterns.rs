@@ -94,7 +94,7 @@ pub(crate) fn contradiction(
             return Some("~wildcard() matches no value".into());
         }
         if all.positive.contains(&p) {
-            return Some(format!("it requires and excludes {}", text(p)));
+            return Some(format!("the pattern both requires and excludes {}", text(p)));
         }
     }
     if let Some(other) = first_different(&all.dtypes, |a, b| a == b) {
@@ -120,7 +120,7 @@ pub(crate) fn contradiction(
         }
     }
     missing_property(table, &all)
-        .map(|(p, what)| format!("{} has no {what}", text(p)))
+        .map(|(p, what)| format!("a value that matches {} has no {what}", text(p)))
         .or_else(|| impossible_dtype(table, &all, ops))
 }
 
@@ -136,10 +136,10 @@ fn impossible_dtype(
     all.positive.iter().find_map(|&p| {
         let (op, args) = impossible_call_patterns::single_operator_call(table, p)?;
         match impossible_call_patterns::result_dtype(args, op, &attrs, ops)? {
-            Ok(dtype) => {
-                (dtype != required).then(|| format!("{op} returns {dtype}, not {required}"))
-            }
-            Err(what) => Some(format!("{op} returns {what}, which has no dtype")),
+            Ok(dtype) => (dtype != required).then(|| {
+                format!("operator {op} returns dtype {dtype}, but the pattern requires {required}")
+            }),
+            Err(what) => Some(format!("operator {op} returns {what}, which has no dtype")),
         }
     })
 }

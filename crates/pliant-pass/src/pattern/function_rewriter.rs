@@ -463,7 +463,7 @@ fn fit_type(
             let have =
                 text.map_or_else(|| format!("of type {}", type_text(func, have)), str::to_string);
             let message = format!(
-                "the replacement of '{}' is {have}, but the replaced value is of type {}",
+                "the replacement of the value of '{}' is {have}, but the replaced value is of type {}",
                 func.var(b.var).name,
                 type_text(func, want),
             );

@@ -149,7 +149,9 @@ pub(crate) fn missing_field(
             if count_is_known && index as usize >= fields.len() =>
         {
             let count = fields.len();
-            Some(format!("{op} returns a tuple of {count}, which has no field {index}"))
+            Some(format!(
+                "operator {op} returns a tuple of {count} fields, which has no field {index}"
+            ))
         }
         (TypeData::Tensor { .. }, _) => Some(format!("{op} returns a tensor, which has no fields")),
         (TypeData::Shape { .. }, _) => Some(format!("{op} returns a shape, which has no fields")),

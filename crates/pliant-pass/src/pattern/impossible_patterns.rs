@@ -46,7 +46,7 @@ fn problem_at(table: &PatternTable, id: NodeId, ops: &dyn OpRegistry) -> Option<
     match &table.nodes[id as usize] {
         Node::Op(op) => unknown_op(*op, ops),
         Node::Call { callee, .. } if !is_callable(&table.nodes[*callee as usize]) => {
-            Some(never(format!("{} cannot be called", text(table, *callee))))
+            Some(never(format!("a value that matches {} cannot be called", text(table, *callee))))
         }
         Node::Call { callee, args, more } => {
             if let Some(reason) = args.iter().find_map(|&p| operator_as_value(table, p)) {
@@ -73,11 +73,11 @@ fn problem_at(table: &PatternTable, id: NodeId, ops: &dyn OpRegistry) -> Option<
             fields.iter().find_map(|&p| operator_as_value(table, p)).map(never)
         }
         Node::GetItem(tuple, index) => match (&table.nodes[*tuple as usize], index) {
-            (Node::Tuple { fields, .. }, Some(index)) if *index as usize >= fields.len() => {
-                Some(never(format!("{} has no field {index}", text(table, *tuple))))
-            }
+            (Node::Tuple { fields, .. }, Some(index)) if *index as usize >= fields.len() => Some(
+                never(format!("the tuple pattern {} has no field {index}", text(table, *tuple))),
+            ),
             (Node::Constant | Node::Literal(_) | Node::ShapeValue(_), _) => {
-                Some(never(format!("{} has no fields", text(table, *tuple))))
+                Some(never(format!("a value that matches {} has no fields", text(table, *tuple))))
             }
             _ => operator_as_value(table, *tuple)
                 .or_else(|| impossible_call_patterns::missing_field(table, *tuple, *index, ops))
@@ -95,9 +95,11 @@ fn problem_at(table: &PatternTable, id: NodeId, ops: &dyn OpRegistry) -> Option<
             };
             reason_for_all(&list, mismatch).or_else(|| contradiction(table, id, ops)).map(never)
         }
-        Node::Or(list) if list.is_empty() => Some(never("it has no alternatives".into())),
+        Node::Or(list) if list.is_empty() => Some(never(
+            "the pattern requires one of several alternatives, but their list is empty".into(),
+        )),
         _ if table.root_kinds[id as usize].is_empty() && !matches_operators(pattern) => {
-            Some(never(format!("{} matches no value", describe(pattern))))
+            Some(never(format!("the pattern {} matches no value", describe(pattern))))
         }
         _ => None,
     }
@@ -181,7 +183,7 @@ fn wrong_arity(op: Op, count: usize, more: bool, ops: &dyn OpRegistry) -> Option
     let names: Vec<&str> = operands.iter().map(|o| o.name).collect();
     let range = if min == max { format!("{max}") } else { format!("{min} to {max}") };
     Some(format!(
-        "{op} takes {range} operand{} ({}), the pattern has {count}",
+        "operator {op} takes {range} operand{} ({}), but the pattern has {count}",
         if max == 1 { "" } else { "s" },
         names.join(", ")
     ))
@@ -196,8 +198,8 @@ fn unknown_attr(
     let (key, _) = attrs.iter().find(|(key, _)| known.iter().all(|(k, _)| *k != &**key))?;
     let names: Vec<&str> = known.iter().map(|(k, _)| *k).collect();
     Some(match names.is_empty() {
-        true => format!("{op} has no attributes, but the pattern requires '{key}'"),
-        false => format!("{op} has no attribute '{key}' (it has: {})", names.join(", ")),
+        true => format!("operator {op} has no attributes, but the pattern requires '{key}'"),
+        false => format!("operator {op} has no attribute '{key}' (it has: {})", names.join(", ")),
     })
 }
 

@@ -115,7 +115,9 @@ impl PatternContext {
             }
         }
         let one = self.patterns.iter().find(|p| users.contains_key(p) && used.contains_key(p))?;
-        Some(format!("this context can never match: {one:?} would have to use itself"))
+        Some(format!(
+            "this pattern context can never match: a value that matches {one:?} would have to use itself"
+        ))
     }
 
     /// Searches a dataflow block for the first match that contains no variable in `excluded`.
@@ -183,12 +185,12 @@ pub(crate) enum SearchResult {
 
 /// Returns the reason why no values can satisfy a use relation; `None` if no reason is found.
 fn impossible_use(edge: &UseEdge, ops: &dyn OpRegistry) -> Option<String> {
-    let never = |reason: String| Some(format!("this context can never match: {reason}"));
+    let never = |reason: String| Some(format!("this pattern context can never match: {reason}"));
     let user = &edge.user;
     match user.kind() {
-        PatternKind::Constant | PatternKind::Literal(_) | PatternKind::ShapeValue(_) => {
-            never(format!("{user:?} does not use other values"))
-        }
+        PatternKind::Constant | PatternKind::Literal(_) | PatternKind::ShapeValue(_) => never(
+            format!("a value that matches {user:?} is a constant, which does not use other values"),
+        ),
         PatternKind::Call { callee, .. } => {
             let PatternKind::Op(op) = callee.kind() else { return None };
             // The operands of destination-passing calls are the fields of a tuple, whose number is arbitrary.
@@ -197,7 +199,7 @@ fn impossible_use(edge: &UseEdge, ops: &dyn OpRegistry) -> Option<String> {
             }
             let max = ops.signature(*op)?.max_operands()?;
             let index = edge.index.filter(|&i| i as usize >= max)?;
-            never(format!("{op} takes {max} operands and has no operand {index}"))
+            never(format!("operator {op} takes {max} operands, so it has no operand {index}"))
         }
         _ => None,
     }

@@ -296,7 +296,7 @@ fn bind_fitted(
         }
         Proof::No => {
             let message = format!(
-                "the replacement of '{}' is of type {}, but the replaced value is of type {}",
+                "the replacement of the value of '{}' is of type {}, but the replaced value is of type {}",
                 func.var(var).name,
                 type_text(func, have),
                 type_text(func, want),

@@ -177,7 +177,7 @@ fn patterns_that_can_never_match_are_rejected_with_reasons() {
     let add = op("relax.add");
     assert_eq!(
         reasons(&add.call([wildcard()])),
-        "this pattern can never match: relax.add takes 2 operands (x1, x2), the pattern has 1"
+        "this pattern can never match: operator relax.add takes 2 operands (x1, x2), but the pattern has 1"
     );
     assert_eq!(
         reasons(&op("relax.ad").call([wildcard(), wildcard()])),
@@ -216,7 +216,7 @@ fn patterns_that_can_never_match_are_rejected_with_reasons() {
         "a dim cannot be both 2 and 3",
     );
     never(!any(), "~wildcard() matches no value");
-    never(sum.clone() & !sum.clone(), "it requires and excludes");
+    never(sum.clone() & !sum.clone(), "the pattern both requires and excludes");
     never(is_var(Some("x")) & is_var(Some("y")), "cannot have both names");
     never(is_tuple([any()]).call([any()]), "cannot be called");
     never(is_tuple([any()]).has_dtype(DType::Float32), "has no dtype");
@@ -253,9 +253,9 @@ fn contexts_that_can_never_match_are_rejected_with_reasons() {
             .contains("would have to use itself")
     );
     assert!(reasons(&[(&a, &a, None)]).contains("would have to use itself"));
-    assert!(reasons(&[(&a, &constant, None)]).contains("is_const() does not use other values"));
+    assert!(reasons(&[(&a, &constant, None)]).contains("is_const() is a constant, which does not use"));
     assert!(
-        reasons(&[(&a, &b, Some(1))]).contains("relax.exp takes 1 operands and has no operand 1")
+        reasons(&[(&a, &b, Some(1))]).contains("relax.exp takes 1 operands, so it has no operand 1")
     );
 }
 
@@ -388,7 +388,7 @@ fn type_inference_detects_calls_that_can_never_match() {
     let greater = op("relax.greater").call([wildcard(), wildcard()]);
     assert_eq!(
         never(&greater.has_dtype(DType::Float32)),
-        "relax.greater returns bool, not float32"
+        "operator relax.greater returns dtype bool, but the pattern requires float32"
     );
     assert_eq!(never(&greater.has_dtype(DType::Bool)), "");
     assert_eq!(never(&exp.call([wildcard()]).has_dtype(DType::Float16)), "");
@@ -402,6 +402,9 @@ fn type_inference_detects_calls_that_can_never_match() {
     assert_eq!(never(&axis(AttrValue::Int(0)).has_dtype(DType::Int64)), "");
     let cast = op("relax.astype").call([wildcard()]);
     let half = cast.has_attr([("dtype", AttrValue::str("float16"))]);
-    assert_eq!(never(&half.has_dtype(DType::Float32)), "relax.astype returns float16, not float32");
+    assert_eq!(
+        never(&half.has_dtype(DType::Float32)),
+        "operator relax.astype returns dtype float16, but the pattern requires float32"
+    );
     assert_eq!(never(&cast.has_dtype(DType::Float32)), "");
 }
