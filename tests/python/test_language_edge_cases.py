@@ -221,7 +221,7 @@ class Module:
     shallow = relax.VirtualMachine(program, pliant.cpu(), max_depth=100)
     one = np.array(1)
     assert shallow["main"](99, one).numpy() == 99
-    with pytest.raises(pliant.VMError, match=r"nested too deeply \(more than 100\), the last one of 'main'"):
+    with pytest.raises(pliant.VMError, match=r"nested too deeply \(more than 100 levels\) at a call of 'main'"):
         shallow["main"](101, one)
     deep = relax.VirtualMachine(program, pliant.cpu(), max_depth=250_000)
     assert deep["main"](200_000, one).numpy() == 200_000

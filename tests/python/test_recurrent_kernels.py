@@ -296,7 +296,7 @@ def test_explicit_kernel_call(tmp_path: Path) -> None:
         ({"peepholes": "W"}, "operand peepholes has 1 dims, expected 2"),
         ({"last_c": "H"}, "operand last_h shares memory with last_c"),
         ({"cell": '"lstm"'}, "operand last_c is missing"),
-        ({"lengths": "L"}, "does not support its arguments"),
+        ({"lengths": "L"}, "does not support the shapes, strides or data types of its arguments"),
     ],
 )
 def test_run_time_checks_name_the_operand(changes: dict[str, str], message: str, tmp_path: Path) -> None:

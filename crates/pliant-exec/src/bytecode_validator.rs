@@ -45,7 +45,7 @@ pub(crate) fn validate(exe: &Executable) -> Result<(), ExecError> {
         if !names.insert(def.name()) {
             return Err(ExecError::invalid(
                 def.name(),
-                "several functions in the function table have this name",
+                "several functions in the function table have the same name",
             ));
         }
     }
@@ -78,13 +78,13 @@ impl Checker<'_> {
         let whole = |message: String| Err(ExecError::invalid(&*f.name, message));
         if f.num_regs > MAX_REGS {
             return whole(format!(
-                "the function has {} registers (maximum: {MAX_REGS})",
+                "the function has {} registers, more than the maximum of {MAX_REGS}",
                 f.num_regs
             ));
         }
         if f.params.len() > f.num_regs as usize {
             return whole(format!(
-                "{} parameters do not fit in {} registers",
+                "the function has {} parameters, but only {} registers to hold them",
                 f.params.len(),
                 f.num_regs
             ));
@@ -164,10 +164,9 @@ impl Checker<'_> {
 
     fn operands(&self, at: usize, start: u32, len: u32) -> Result<&[Arg], ExecError> {
         let (start, len) = (start as usize, len as usize);
-        start
-            .checked_add(len)
-            .and_then(|end| self.function.args.get(start..end))
-            .ok_or_else(|| self.fail(at, "the operands of the call are outside the operand table"))
+        start.checked_add(len).and_then(|end| self.function.args.get(start..end)).ok_or_else(|| {
+            self.fail(at, "the operand range of the call is outside the operand table")
+        })
     }
 
     fn call(&self, at: usize, func: u32, args: &[Arg]) -> Result<(), ExecError> {
@@ -185,7 +184,7 @@ impl Checker<'_> {
                 Some(ArgValue::Func(i)) if (i as usize) < self.exe.funcs.len() => continue,
                 Some(ArgValue::Const(i)) => format!("the constant table has no constant {i}"),
                 Some(ArgValue::Func(i)) => format!("the function table has no function {i}"),
-                None => "an operand of the call cannot be decoded".to_string(),
+                None => "an operand of the call has an encoding that cannot be decoded".to_string(),
             };
             return Err(self.fail(at, message));
         }
@@ -205,7 +204,7 @@ impl Checker<'_> {
             };
             let given = args.len();
             let message =
-                format!("'{}' takes {takes} operands, but {given} were given", def.name());
+                format!("function '{}' takes {takes} operands, but {given} were given", def.name());
             return Err(self.fail(at, message));
         }
         Ok(())

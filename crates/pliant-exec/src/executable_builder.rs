@@ -117,7 +117,7 @@ impl ExecBuilder {
     ) -> FuncId {
         if let Some((_, open)) = &self.current {
             let open = open.name.clone();
-            self.misuse(&open, format!("'{name}' starts before it ends (call end_function first)"));
+            self.misuse(&open, format!("the function '{name}' was begun before the end of this function (call end_function first)"));
             self.end_function();
         }
         let id = self.declare_function(name);
@@ -243,7 +243,7 @@ impl ExecBuilder {
             }
             _ => self.misuse(
                 "builder",
-                format!("instruction {at} is not a jump or branch and cannot be patched"),
+                format!("the target of instruction {at} cannot be patched, because the instruction is not a jump or branch"),
             ),
         }
     }

@@ -159,7 +159,10 @@ impl Executable {
     pub fn load(path: &Path) -> Result<Executable, ExecError> {
         // Checked before opening, because opening a pipe blocks until it has a writer.
         if !std::fs::metadata(path).map_err(|e| at_path(path, &e))?.is_file() {
-            return Err(ExecError::format(format!("'{}' is not a regular file", path.display())));
+            return Err(ExecError::format(format!(
+                "the executable '{}' is not a regular file",
+                path.display()
+            )));
         }
         let mut file = File::open(path).map_err(|e| at_path(path, &e))?;
         let meta = file.metadata()?;
@@ -329,7 +332,7 @@ fn check_header(bytes: &[u8], len: u64) -> Result<[Section; SECTIONS.len()], Exe
     }
     let stated = u64_at(header, 24);
     if len < stated {
-        let text = format!("the executable is truncated: {len} of {stated} bytes");
+        let text = format!("the executable is truncated: the file has {len} of {stated} bytes");
         return Err(ExecError::format(text));
     }
     if len > stated {

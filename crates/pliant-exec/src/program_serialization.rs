@@ -111,8 +111,11 @@ pub(crate) fn encode(exe: &Executable) -> Result<(Vec<u8>, TensorOffsets), ExecE
         metadata: exe.metadata.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
         files: exe.files.clone(),
     };
-    let bytes = postcard::to_allocvec(&program)
-        .map_err(|error| ExecError::format(format!("the program cannot be encoded: {error}")))?;
+    let bytes = postcard::to_allocvec(&program).map_err(|error| {
+        ExecError::format(format!(
+            "the program section of the executable cannot be encoded: {error}"
+        ))
+    })?;
     Ok((bytes, tensors))
 }
 

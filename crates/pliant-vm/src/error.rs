@@ -248,22 +248,21 @@ impl fmt::Display for VmError {
                     write!(f, "loop function '{name}' ran out of memory")
                 }
                 pliant_exec::abi::STATUS_BAD_ARGUMENTS => {
-                    write!(f, "loop function '{name}' does not support its arguments")
+                    write!(
+                        f,
+                        "loop function '{name}' does not support the shapes, strides or data types of its arguments"
+                    )
                 }
                 status => write!(f, "loop function '{name}' failed with status {status}"),
             },
             VmError::StackOverflow { depth, function } => {
-                write!(f, "calls are nested too deeply (more than {depth})")?;
-                if function.is_empty() {
-                    Ok(())
-                } else {
-                    write!(f, ", the last one of '{function}'")
-                }
+                write!(f, "function calls are nested too deeply (more than {depth} levels)")?;
+                if function.is_empty() { Ok(()) } else { write!(f, " at a call of '{function}'") }
             }
-            VmError::Interrupted => f.write_str("interrupted"),
+            VmError::Interrupted => f.write_str("the run was interrupted"),
             VmError::TimeLimit { function, limit } => write!(
                 f,
-                "'{function}' exceeded its time limit of {} seconds and was stopped (help: allow more time, or make the \
+                "function '{function}' exceeded its time limit of {} seconds and was stopped (help: allow more time, or make the \
                  inputs smaller)",
                 limit.as_secs_f64()
             ),

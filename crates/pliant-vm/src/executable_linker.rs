@@ -448,7 +448,7 @@ impl Linker<'_> {
         let index = self.linked.consts.len() as u32;
         if index >= CONST_BIT {
             return Err(VmError::type_error(
-                "the executable has too many constants and integer operands",
+                "the executable has too many constants and integer operands (at most 2^31 are possible)",
             ));
         }
         self.linked.consts.push(value);

@@ -464,7 +464,8 @@ impl<'a> Runner<'a> {
         let result = match catch_unwind(AssertUnwindSafe(|| func.call(runtime, args))) {
             Ok(result) => result.map_err(|error| error.in_packed(name)),
             Err(panic) => {
-                Err(VmError::external(format!("panic: {}", panic_text(&*panic))).in_packed(name))
+                Err(VmError::external(format!("the function panicked: {}", panic_text(&*panic)))
+                    .in_packed(name))
             }
         };
         // Drop the arguments now, so that killing their registers releases the memory.
@@ -508,7 +509,7 @@ impl<'a> Runner<'a> {
                         Ok(CallOutcome::Value(Value::None))
                     }
                     _ => Err(VmError::type_error(format!(
-                        "the function '{}' cannot be called as a closure",
+                        "vm.builtin.invoke_closure: the function '{}' cannot be called as a closure",
                         func.name()
                     ))),
                 }

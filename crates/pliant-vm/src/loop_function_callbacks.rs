@@ -120,7 +120,8 @@ impl LoopCall<'_> {
         match catch_unwind(AssertUnwindSafe(|| func.call(runtime, values))) {
             Ok(result) => result.map_err(|error| error.in_packed(name)),
             Err(panic) => {
-                Err(VmError::external(format!("panic: {}", panic_text(&*panic))).in_packed(name))
+                Err(VmError::external(format!("the function panicked: {}", panic_text(&*panic)))
+                    .in_packed(name))
             }
         }
     }

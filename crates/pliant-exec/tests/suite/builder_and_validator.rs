@@ -76,15 +76,15 @@ fn invalid_programs_are_rejected() {
         b.emit_call_id(99, &[], Reg(1));
         b.emit_ret(Reg(1));
     });
-    rejected("'main' takes 1 operands, but 0 were given", |b| {
+    rejected("function 'main' takes 1 operands, but 0 were given", |b| {
         b.emit_call("main", &[], Reg(1));
         b.emit_ret(Reg(1));
     });
-    rejected("'k' takes 0 operands, but 1 were given", |b| {
+    rejected("function 'k' takes 0 operands, but 1 were given", |b| {
         b.emit_call("k", &[b.r(0)], Reg(1));
         b.emit_ret(Reg(1));
     });
-    rejected("'vm.builtin.alloc_storage' takes 1 to 4 operands, but 0 were given", |b| {
+    rejected("function 'vm.builtin.alloc_storage' takes 1 to 4 operands, but 0 were given", |b| {
         b.emit_call("vm.builtin.alloc_storage", &[], Reg(1));
         b.emit_ret(Reg(1));
     });

@@ -131,7 +131,10 @@ fn differences_of_loop_functions_are_reported_with_their_paths() {
     }
     b.body = s;
     let d = equal_prim_funcs(&a, &b).unwrap_err();
-    assert_eq!(d.to_string(), "body: the statement differs: a loop on the left, a block on the right");
+    assert_eq!(
+        d.to_string(),
+        "body: the statement differs: a loop on the left, a block on the right"
+    );
 }
 
 #[test]

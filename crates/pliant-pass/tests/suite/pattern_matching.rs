@@ -253,9 +253,12 @@ fn contexts_that_can_never_match_are_rejected_with_reasons() {
             .contains("would have to use itself")
     );
     assert!(reasons(&[(&a, &a, None)]).contains("would have to use itself"));
-    assert!(reasons(&[(&a, &constant, None)]).contains("is_const() is a constant, which does not use"));
     assert!(
-        reasons(&[(&a, &b, Some(1))]).contains("relax.exp takes 1 operands, so it has no operand 1")
+        reasons(&[(&a, &constant, None)]).contains("is_const() is a constant, which does not use")
+    );
+    assert!(
+        reasons(&[(&a, &b, Some(1))])
+            .contains("relax.exp takes 1 operands, so it has no operand 1")
     );
 }
 

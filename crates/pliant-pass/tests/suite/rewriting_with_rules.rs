@@ -78,8 +78,9 @@ fn replacements_must_have_a_compatible_type() {
     let p = op("relax.sum").call([w.clone()]);
     let e = rewrite_call(&mut f, &p, ops(), None, |_, m| Ok(m.get(&w))).expect_err("ranks differ");
     assert!(
-        e.to_string()
-            .contains("the replacement of the value of 'b' is of type R.Tensor((n, 4), dtype=\"float32\")"),
+        e.to_string().contains(
+            "the replacement of the value of 'b' is of type R.Tensor((n, 4), dtype=\"float32\")"
+        ),
         "{e}"
     );
     // A replacement that is not provably of the right type is checked at run time.

@@ -26,7 +26,10 @@ fn syntax_errors() {
         ("def f()\n    pass\n", "1:8 `` PL0101: expected ':', found the end of the line"),
         ("def f():\npass\n", "2:1 `pass` PL0101: expected an indented block, found 'pass'"),
         ("x = 'abc\n", "1:5 `'abc` PL0101: string literal has no closing quote"),
-        ("x = f(a=1, 2)\n", "1:12 `2` PL0101: a positional argument cannot follow the keyword argument 'a'"),
+        (
+            "x = f(a=1, 2)\n",
+            "1:12 `2` PL0101: a positional argument cannot follow the keyword argument 'a'",
+        ),
         ("x = 3x\n", "1:5 `3x` PL0101: invalid number '3x'"),
         (
             "x = 99999999999999999999\n",
@@ -205,8 +208,14 @@ fn type_errors_in_loop_functions() {
         tir("A[0] = A"),
         "3:12 `A` PL0106: a scalar is required here, but the value is a buffer (read an element: A[i])"
     );
-    assert_eq!(tir("A[n // 0] = 0.0"), "3:7 `n // 0` PL0106: division by zero: the right operand is the constant 0");
-    assert_eq!(tir("I[0] = T.int8(300)"), "3:19 `300` PL0106: the integer 300 does not fit the data type int8");
+    assert_eq!(
+        tir("A[n // 0] = 0.0"),
+        "3:7 `n // 0` PL0106: division by zero: the right operand is the constant 0"
+    );
+    assert_eq!(
+        tir("I[0] = T.int8(300)"),
+        "3:19 `300` PL0106: the integer 300 does not fit the data type int8"
+    );
 }
 
 #[test]
@@ -271,7 +280,9 @@ fn unsupported_buffer_parameters() {
     ] {
         let out = tir(&format!("B = T.alloc_buffer((4,), \"float32\", {given})"));
         assert!(
-            out.contains(&format!("PL0102: the parameter '{named}' of a buffer is not supported: it asks for")),
+            out.contains(&format!(
+                "PL0102: the parameter '{named}' of a buffer is not supported: it asks for"
+            )),
             "{out}"
         );
     }

@@ -58,7 +58,7 @@ impl Heap {
         match usize::try_from(index) {
             Ok(i) if i < self.len => Ok(self.slots.wrapping_add(i)),
             _ => Err(VmError::type_error(format!(
-                "slot {index} is outside of the shape heap, which has {} slots",
+                "slot {index} of the shape heap is accessed, but the heap has {} slots",
                 self.len
             ))),
         }
@@ -207,7 +207,7 @@ fn eval_code(args: &Args<'_>, at: usize) -> Result<i64, VmError> {
         c if c == MakeShapeCode::UseImm as i64 => Ok(operand),
         c if c == MakeShapeCode::LoadShape as i64 => Heap::new(args, 0)?.load(operand),
         c => Err(VmError::type_error(format!(
-            "{}: the code {c} in operand {at} is unknown",
+            "{}: the dim code {c} in operand {at} is unknown",
             args.name
         ))),
     }
@@ -296,7 +296,7 @@ pub(super) fn compute_prim_value(args: Args<'_>) -> Result<Value, VmError> {
             let value = i64::try_from(sum).map_err(|_| {
                 VmError::check(
                     CheckKind::Shape,
-                    format!("the computed size {sum} does not fit 64 bits"),
+                    format!("the size {sum}, computed from symbolic sizes, does not fit 64 bits"),
                 )
             })?;
             return Ok(Value::Int(value));

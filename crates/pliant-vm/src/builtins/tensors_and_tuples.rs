@@ -27,7 +27,8 @@ pub(crate) fn bytes(args: Args<'_>) -> Result<usize, VmError> {
 
 fn size(bytes: i64) -> Result<usize, VmError> {
     usize::try_from(bytes).map_err(|_| {
-        let text = format!("cannot allocate {bytes} bytes: the size is negative");
+        let text =
+            format!("cannot allocate a storage of {bytes} bytes, because the size is negative");
         VmError::check(CheckKind::Shape, text)
     })
 }

@@ -72,7 +72,7 @@ pub(super) fn no_overlap(args: Args<'_>) -> Result<Value, VmError> {
     if (other.is_row_major_aligned() || args.int(2)? != 0) && output.overlaps(other) {
         let [output, other] = [3, 4].map(|i| subject(&args, i));
         let text = format!(
-            "{output} is written, but shares memory with {other}; give it memory of its own"
+            "{output} is written, but shares memory with {other}; pass a tensor with memory of its own"
         );
         return Err(VmError::check(CheckKind::Value, text));
     }

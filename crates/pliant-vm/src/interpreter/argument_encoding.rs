@@ -42,7 +42,7 @@ pub(super) fn row_major_copy(
         LoopFuncParam::Tensor { strided: true, .. } if tensor.is_aligned() => Ok(None),
         // A write to a copy would be lost.
         LoopFuncParam::Tensor { written: true, .. } => Err(VmError::type_error(format!(
-            "a loop function cannot write to {tensor:?} with strides {:?}; pass a row-major tensor",
+            "a loop function writes to an argument that is not row-major ({tensor:?} with strides {:?}); pass a row-major tensor",
             tensor.strides()
         ))),
         _ => Ok(Some(tensor.copy()?)),

@@ -319,8 +319,8 @@ fn errors_and_panics_of_host_functions_become_errors() {
     let error = |x: i64| vm.invoke("main", &[x.into()]).unwrap_err().to_string();
     assert_eq!(error(0), "packed function 'host' failed: no zeros");
     assert_eq!(error(1), "packed function 'host' failed: bad one");
-    assert_eq!(error(2), "packed function 'host' failed: panic: two");
-    assert_eq!(error(3), "interrupted");
+    assert_eq!(error(2), "packed function 'host' failed: the function panicked: two");
+    assert_eq!(error(3), "the run was interrupted");
     assert_eq!(vm.invoke("main", &[Value::Int(4)]).unwrap().as_int(), Some(4));
 }
 
@@ -449,7 +449,7 @@ fn loop_function_statuses_become_errors() {
     assert_eq!(status(1).unwrap_err(), "check one (in loop function 'status', called with 1)");
     assert_eq!(status(2).unwrap_err(), "loop function 'status' failed with status 2");
     assert_eq!(status(-1).unwrap_err(), "loop function 'status' ran out of memory");
-    assert_eq!(status(STATUS_CANCELLED).unwrap_err(), "interrupted");
+    assert_eq!(status(STATUS_CANCELLED).unwrap_err(), "the run was interrupted");
     assert_eq!(
         status(i64::MIN).unwrap_err(),
         format!("loop function 'status' failed with status {}", i64::MIN)

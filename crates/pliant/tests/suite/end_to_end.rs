@@ -169,9 +169,15 @@ fn dim_expressions_define_their_symbols() {
 fn errors_name_dims_that_match_no_symbol_value() {
     let m = model(DIM_EXPRESSIONS);
     let text = fails(&m, &[iota(&[7]), iota(&[5]), iota(&[14])]);
-    assert_eq!(text, "main: 'a' dim 0 must equal n * 2 = 6 (from this dim itself: no value of n matches), but is 7");
+    assert_eq!(
+        text,
+        "main: 'a' dim 0 must equal n * 2 = 6 (from this dim itself: no value of n matches), but is 7"
+    );
     let text = fails(&m, &[iota(&[6]), iota(&[0]), iota(&[14])]);
-    assert_eq!(text, "main: 'b' dim 0 must equal m + 1 = 1 (from this dim itself: no value of m matches), but is 0");
+    assert_eq!(
+        text,
+        "main: 'b' dim 0 must equal m + 1 = 1 (from this dim itself: no value of m matches), but is 0"
+    );
     let text = fails(&m, &[iota(&[6]), iota(&[5]), iota(&[11])]);
     assert_eq!(
         text,
@@ -192,7 +198,10 @@ class Module:
 "#,
     );
     let text = error.err().expect("n * n does not define n").to_string();
-    assert!(text.contains("symbolic dim 'n' is used, but not defined at this point of the function"), "{text}");
+    assert!(
+        text.contains("symbolic dim 'n' is used, but not defined at this point of the function"),
+        "{text}"
+    );
 }
 
 const MATCHING_INPUTS: &str = r#"

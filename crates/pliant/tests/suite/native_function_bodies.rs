@@ -187,7 +187,7 @@ fn native_errors_equal_bytecode_errors() {
     };
     let x = [Value::Str("text".into())];
     assert!(failure(one_call("test.fail"), &x).contains("'test.fail' failed: no luck today"));
-    assert!(failure(one_call("test.panic"), &x).contains("panic: a broken function"));
+    assert!(failure(one_call("test.panic"), &x).contains("panicked: a broken function"));
     assert!(failure(one_call("vm.builtin.shape_of"), &x).contains("must be a tensor"));
     assert!(failure(one_call("vm.builtin.invoke_closure"), &x).contains("must be a function"));
     let mut b = begin(&["x"]);

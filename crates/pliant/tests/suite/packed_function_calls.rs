@@ -92,7 +92,10 @@ fn errors_of_packed_functions_propagate_through_loop_functions() {
     let error = fails(&packed(), 101.0);
     assert_eq!(error, "packed function 'test.calls.half' failed: too much");
     let error = fails(&packed(), -1.0);
-    assert_eq!(error, "packed function 'test.calls.half' failed: panic: below zero");
+    assert_eq!(
+        error,
+        "packed function 'test.calls.half' failed: the function panicked: below zero"
+    );
     let error = fails(&packed()[..1], 1.0);
     assert!(error.contains("not registered: test.calls.half"), "{error}");
 }
