@@ -66,7 +66,7 @@ def test_bindings() -> None:
         ana.bind(m, n)
     with pytest.raises(ValueError, match="contains it"):
         ana.bind(te.var("q"), 3) or ana.bind(n, n + 1)
-    with pytest.raises(TypeError, match="expected a tir.Var"):
+    with pytest.raises(TypeError, match="must be a tir.Var"):
         ana.bind(n + 1, 3)
 
 

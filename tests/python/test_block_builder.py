@@ -196,7 +196,7 @@ def test_functions_call_functions() -> None:
         (lambda bb, x, other: relax.op.nonsense, AttributeError, "no operator is called 'relax.nonsense'"),
         (lambda bb, x, other: relax.TensorStructInfo((-1,), "float32"), ValueError, "non-negative"),
         (lambda bb, x, other: relax.TensorStructInfo((1,), "float31"), TypeError, "unknown dtype"),
-        (lambda bb, x, other: relax.Var("v", 3), TypeError, "expected a struct info"),
+        (lambda bb, x, other: relax.Var("v", 3), TypeError, "a struct info such as TensorStructInfo is required"),
     ],
 )
 def test_builder_misuse(use: Any, error: type[Exception], message: str) -> None:

@@ -383,7 +383,7 @@ def main(x: R.Tensor(("n",), "float32")):
 def test_options() -> None:
     mod = from_source(PAIR)
     assert pliant.compile(mod, target="llvm", threads=1, opt_level=0, verify=True).function_names
-    with pytest.raises(TypeError, match="no option 'nonsense'"):
+    with pytest.raises(TypeError, match="no compile option 'nonsense'"):
         pliant.compile(mod, nonsense=1)
     with pytest.raises(pliant.UnsupportedError, match="target 'cuda'"):
         pliant.compile(mod, target="cuda")

@@ -256,7 +256,7 @@ def test_partitioning_errors():
     mod = relax.transform.FuseOpsByPattern([("gem.exp", pattern)], annotate_codegen=True)(Mlp)
     with pytest.raises(tvm.CompileError, match=r"no code generator is registered for the backend 'gem'.*did you mean 'gemm'"):
         relax.transform.RunCodegen()(mod)
-    with pytest.raises(ValueError, match="no pattern is registered as 'gemm.matmull'"):
+    with pytest.raises(ValueError, match="no fusion pattern is registered as 'gemm.matmull'"):
         relax.transform.FuseOpsByPattern(["gemm.matmull"])
 
     @register_codegen("broken")

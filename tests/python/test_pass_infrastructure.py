@@ -397,7 +397,7 @@ def test_decorators_reject_invalid_passes(mod: pliant.IRModule) -> None:
         transform.get_pass("LegaliseOps")
     with pytest.raises(AttributeError, match="no pass is called 'LegaliseOps' .did you mean LegalizeOps"):
         relax.transform.LegaliseOps  # noqa: B018
-    with pytest.raises(TypeError, match="there is no option 'pipline' .did you mean 'pipeline'"):
+    with pytest.raises(TypeError, match="there is no compile option 'pipline' .did you mean 'pipeline'"):
         pliant.compile(mod, pipline="default")
     with pytest.raises(TypeError, match="a pipeline must be a name, a pass, or a list"):
         pliant.compile(mod, pipeline=3)

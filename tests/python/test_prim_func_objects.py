@@ -58,11 +58,11 @@ def test_building_functions_from_parts() -> None:
     np.testing.assert_array_equal(out.numpy(), np.full(4, 4.0))
     with pytest.raises(ValueError, match="'a' occurs twice"):
         tir.PrimFunc([f.params[0]] * 2, body, buffer_map={})
-    with pytest.raises(ValueError, match="buffer_map names 'b', which is not a parameter"):
+    with pytest.raises(ValueError, match="the buffer_map of the PrimFunc contains 'b', which is not a parameter"):
         tir.PrimFunc(f.params[:1], body, buffer_map=f.buffer_map)
-    with pytest.raises(TypeError, match="expected a tir.Var, got 1"):
+    with pytest.raises(TypeError, match="a variable must be a tir.Var, not 1"):
         tir.PrimFunc([1], body)
-    with pytest.raises(TypeError, match="int is not a statement"):
+    with pytest.raises(TypeError, match="a statement of a PrimFunc is required here, but the object is of class int"):
         tir.PrimFunc([], 3)
 
 

@@ -66,7 +66,7 @@ def test_equality_is_structural() -> None:
         (lambda n, A: te.placeholder((2,), "float31"), TypeError, "unknown dtype"),
         (lambda n, A: te.sum(A[0, 0], axis=[n]), TypeError, "te.reduce_axis"),
         (lambda n, A: te.create_prim_func([te.compute((n,), lambda i: A[i, 0])]), pliant.CompileError, "not among"),
-        (lambda n, A: tir.substitute(n, {n + 1: 2}), TypeError, "only a tir.Var"),
+        (lambda n, A: tir.substitute(n, {n + 1: 2}), TypeError, "must be a tir.Var"),
     ],
 )
 def test_invalid_expressions(make: Any, error: type[Exception], message: str) -> None:

@@ -155,7 +155,7 @@ impl Analyzer {
     ) -> Result<ConstIntBound> {
         if dom_map.is_some_and(|d| !d.is_none()) {
             return Err(Error::Unsupported(
-                "dom_map is not supported: bind the variables to their ranges with Analyzer.bind"
+                "the argument dom_map is not supported: bind the variables to their ranges with Analyzer.bind"
                     .into(),
             ));
         }
@@ -243,7 +243,7 @@ impl Analyzer {
             state.facts.assume_residue(sym, set.get().coeff, set.get().base);
         } else {
             return Err(Error::Type(
-                "Analyzer.update: info must be a ConstIntBound or a ModularSet".into(),
+                "Analyzer.update: the argument info must be a ConstIntBound or a ModularSet".into(),
             ));
         }
         Ok(())
@@ -276,7 +276,10 @@ fn variable(obj: &Bound<'_, PyAny>) -> Result<te::Var> {
     let e = obj.cast::<PrimExpr>().ok().and_then(|e| e.get().expr.as_var().cloned());
     match e {
         Some(var) => Ok(var),
-        None => Err(Error::Type(format!("expected a tir.Var, got {}", obj.repr()?))),
+        None => Err(Error::Type(format!(
+            "the variable of an Analyzer method must be a tir.Var, not {}",
+            obj.repr()?
+        ))),
     }
 }
 

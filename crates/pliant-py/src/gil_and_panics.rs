@@ -39,7 +39,7 @@ fn internal_error(panic: Box<dyn Any + Send>) -> Error {
         .downcast_ref::<String>()
         .map(String::as_str)
         .or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("a panic without a message");
+        .unwrap_or("a panic without a message occurred");
     if text == ALREADY_LOCKED {
         return Error::Value(text.to_string());
     }

@@ -440,7 +440,7 @@ pub fn structural_difference(
         }
         _ => {
             return Ok(Some(format!(
-                "{} and {} are of different kinds",
+                "the left side is a {}, but the right side is a {}",
                 lhs.get_type().name()?,
                 rhs.get_type().name()?
             )));

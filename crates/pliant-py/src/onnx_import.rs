@@ -162,8 +162,11 @@ fn import_limits(overrides: Option<&Bound<'_, PyDict>>) -> Result<Limits> {
             "seconds" => {
                 let seconds: f64 = value.extract()?;
                 let time = Duration::try_from_secs_f64(seconds);
-                limits.time =
-                    Some(time.map_err(|e| Error::Value(format!("limits: 'seconds': {e}")))?);
+                limits.time = Some(time.map_err(|e| {
+                    Error::Value(format!(
+                        "limits: the value of 'seconds' is not a valid number of seconds: {e}"
+                    ))
+                })?);
             }
             _ => return Err(Error::Type(format!("limits: there is no limit '{name}'"))),
         }

@@ -246,8 +246,11 @@ pub fn parse_script<'py>(
     let mut host_macros = Vec::with_capacity(macro_defs.len());
     for (macro_def, env) in macro_defs.iter().zip(&envs) {
         text.push('\n');
-        let start = u32::try_from(text.len())
-            .map_err(|_| Error::Value("the script and its macros are too long".into()))?;
+        let start = u32::try_from(text.len()).map_err(|_| {
+            Error::Value(
+                "the script and its macros are longer than the maximum of 4 GiB together".into(),
+            )
+        })?;
         text.push_str(&macro_def.text);
         let file = add(&macro_def.file, &macro_def.text, macro_def.first_line, macro_def.dedent);
         host_macros.push(HostMacro { start, file, hygienic: macro_def.hygienic, env });

@@ -148,15 +148,15 @@ def test_invalid_parts_are_reported() -> None:
     func, a, b = elementwise()
     A, B = func.buffer_map[a], func.buffer_map[b]
     i, one = tir.Var("i", "int64"), tir.FloatImm("float32", 1)
-    with pytest.raises(TypeError, match="is of type float32, not int8"):
+    with pytest.raises(TypeError, match="has type float32, but the argument dtype is int8"):
         tir.Call("int8", "exp", [one])
-    with pytest.raises(ValueError, match="no intrinsic is called 'nope'"):
+    with pytest.raises(ValueError, match="there is no tir intrinsic 'nope'"):
         tir.Call("float32", "tir.nope", [])
     with pytest.raises(ZeroDivisionError):
         tir.FloorDiv(i, 0)
     with pytest.raises(IndexError, match="A has 1 dims, but is read with 2 indices"):
         tir.BufferLoad(A, [i, i])
-    with pytest.raises(TypeError, match="expected a tir.Buffer"):
+    with pytest.raises(TypeError, match="must be a tir.Buffer"):
         tir.BufferLoad(3, [i])
     with pytest.raises(TypeError, match="'A' has elements of type float32, not float16"):
         A.vload([i], "float16")

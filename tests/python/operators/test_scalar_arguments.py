@@ -120,7 +120,10 @@ def test_numbers_get_the_run_time_type_of_their_tensor(call: str, dtype: str) ->
 
 @pytest.mark.parametrize(
     ("value", "dtype", "message"),
-    [(300, "int8", "relax.full: 300 does not fit int8"), (1.5, "int8", "relax.full: 1.5 does not fit int8")],
+    [
+        (300, "int8", "relax.full: the integer 300 does not fit the data type int8"),
+        (1.5, "int8", "relax.full: the number 1.5 does not fit the data type int8"),
+    ],
 )
 def test_fill_values_must_fit_the_dtype(value: Any, dtype: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
@@ -133,7 +136,7 @@ def test_out_of_range_numbers_are_rejected_by_name() -> None:
         op.nn.conv2d(x, x, strides=[2**63, 1])
     with pytest.raises(TypeError, match="attribute 'axis'.*symbolic"):
         op.sum(x, axis=tir.Var("n", "int64"))
-    with pytest.raises(ValueError, match="relax.add: -1 does not fit uint8"):
+    with pytest.raises(ValueError, match="relax.add: the integer -1 does not fit the data type uint8"):
         built([y := var("y", [3], "uint8")], op.add(y, -1))
 
 

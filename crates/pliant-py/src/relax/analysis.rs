@@ -109,7 +109,7 @@ pub fn find_vars<'py>(expr: &Bound<'py, PyAny>, kind: &str) -> Result<Vec<Bound<
         }
         _ => {
             return Err(Error::Value(format!(
-                "kind must be all, bound, free, used, global or called, not '{kind}'"
+                "the argument kind must be all, bound, free, used, global or called, not '{kind}'"
             )));
         }
     };
@@ -325,7 +325,9 @@ pub fn erase_struct_info<'py>(
         let mut map = FxHashMap::default();
         for (key, value) in &pairs {
             let ExprKind::Var(var) = key.kind() else {
-                return Err(Error::Type(format!("shape_var_map: the key {key} is not a variable")));
+                return Err(Error::Type(format!(
+                    "shape_var_map: each key must be a tir.Var, but {key} is not one"
+                )));
             };
             let (func, vars) = s.func_and_vars()?;
             let Some(sym) = vars.get_sym(var) else { continue };
@@ -396,7 +398,9 @@ pub fn call_struct_info<'py>(
         let args = args?;
         let f = s.func_and_vars()?.0;
         if !matches!(f.types.get(callable), TypeData::Callable { .. }) {
-            return Err(Error::Type("func must be the struct info of a function".into()));
+            return Err(Error::Type(
+                "the argument func must be the struct info of a function (FuncStructInfo)".into(),
+            ));
         }
         let ty = type_lattice::derive_callable_ty(f, callable, &args);
         let ty = ty.map_err(|e| Error::Compile(e.message))?;

@@ -73,7 +73,7 @@ fn binding_list(list: &Bound<'_, PyAny>) -> Result<Vec<BindingRef>> {
     let one = |b: Bound<'_, PyAny>| match b.cast::<Binding>() {
         Ok(b) => Ok(b.get().binding.clone()),
         Err(_) => Err(Error::Type(format!(
-            "bindings must be VarBinding or MatchCast objects, not {}",
+            "each binding of a block must be a VarBinding or MatchCast object, not {}",
             b.get_type().name()?
         ))),
     };

@@ -458,7 +458,10 @@ fn placeholders(outputs: &[te::Tensor]) -> FxHashSet<te::Tensor> {
 fn param_vars(params: &Bound<'_, PyAny>) -> Result<Vec<FreeVar>> {
     let one = |obj: &Bound<'_, PyAny>| match obj.cast::<Expr>().map(|e| e.get().node.get()) {
         Ok(Node::Var(v)) => Ok(v.clone()),
-        _ => Err(Error::Type(format!("a parameter must be a relax.Var, not {}", obj.repr()?))),
+        _ => Err(Error::Type(format!(
+            "a parameter of a function must be a relax.Var, not {}",
+            obj.repr()?
+        ))),
     };
     if params.is_instance_of::<Expr>() {
         return Ok(vec![one(params)?]);
@@ -473,7 +476,7 @@ fn reject_dataflow_vars(func: &ir::Function, e: ir::Expr) -> Result<()> {
         return Ok(());
     };
     Err(Error::Value(format!(
-        "'{}' is visible only in its dataflow block: make it an output of the block with emit_output",
+        "variable '{}' is visible only in its dataflow block: make it an output of the block with emit_output",
         var.name
     )))
 }
@@ -503,7 +506,7 @@ fn finish(
         if let Some(&missing) = func.params().iter().find(|p| !order.contains(p)) {
             let name = func.var(missing).name.clone();
             return Err(Error::Value(format!(
-                "variable {name} is used, but params does not contain it"
+                "variable '{name}' is used in the function, but the argument params does not contain it"
             )));
         }
         let root = func.root();
@@ -544,7 +547,7 @@ pub fn base_func(
         return Ok(BaseFunc::Prim(Arc::new(func)));
     }
     Err(Error::Type(format!(
-        "expected a relax.Function or a tir.PrimFunc, got {}",
+        "a function of a module must be a relax.Function or a tir.PrimFunc, not {}",
         obj.get_type().name()?
     )))
 }

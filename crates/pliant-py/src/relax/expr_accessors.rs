@@ -178,14 +178,19 @@ pub fn callee<'py>(py: Python<'py>, node: &NodeRef) -> Result<Bound<'py, PyAny>>
         Node::InFunc(owner, e) => {
             let callee = match owner.lock().func().map(|f| f.expr(*e).clone()) {
                 Some(ExprData::Call { callee, .. }) => callee,
-                _ => return Err(Error::Type("the expression is not a call".into())),
+                _ => return Err(Error::Type(
+                    "only a call has an operator and arguments, but this expression is not a call"
+                        .into(),
+                )),
             };
             match callee {
                 Callee::Op(o) => op(o),
                 Callee::Expr(e) => wrap(py, in_func(owner, e)),
             }
         }
-        _ => Err(Error::Type("the expression is not a call".into())),
+        _ => Err(Error::Type(
+            "only a call has an operator and arguments, but this expression is not a call".into(),
+        )),
     }
 }
 
@@ -269,7 +274,9 @@ pub fn set_attrs(
     }
     let key: String = key_or_dict.extract()?;
     let Some(value) = value else {
-        return Err(Error::Type(format!("attribute '{key}' needs a value")));
+        return Err(Error::Type(format!(
+            "with_attr: attribute '{key}' needs a value as second argument"
+        )));
     };
     attrs.insert(key.into(), attr_value(value)?);
     Ok(())

@@ -349,9 +349,9 @@ impl OwnerState {
     pub fn builder(&mut self) -> Result<&mut FunctionBuilder<'static>> {
         match &mut self.stage {
             Stage::Building(b) => Ok(b),
-            Stage::Finished(_) => {
-                Err(Error::Value("the function is finished: nothing can be added to it".into()))
-            }
+            Stage::Finished(_) => Err(Error::Value(
+                "the function is already finished, so no bindings can be added to it".into(),
+            )),
             Stage::Abandoned => Err(abandoned()),
         }
     }
@@ -363,7 +363,9 @@ impl OwnerState {
     pub fn func_and_vars(&mut self) -> Result<(&mut Function, &mut VarMap)> {
         match &mut self.stage {
             Stage::Building(b) => Ok((b.func_mut(), &mut self.vars)),
-            _ => Err(Error::Value("the function is finished: nothing can be added to it".into())),
+            _ => Err(Error::Value(
+                "the function is already finished, so no bindings can be added to it".into(),
+            )),
         }
     }
 
@@ -435,5 +437,5 @@ pub fn abandoned() -> Error {
 pub fn op_signature(op: pliant_ir::Op) -> Result<&'static OpSignature> {
     pliant_ops::registry()
         .signature(op)
-        .ok_or_else(|| Error::Value(format!("operator {op} is not declared")))
+        .ok_or_else(|| Error::Value(format!("operator '{op}' is not declared")))
 }

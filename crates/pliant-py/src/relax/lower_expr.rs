@@ -362,7 +362,9 @@ fn fill_tensor(s: Scalar, dtype: DType) -> Result<Tensor> {
         Scalar::Float(v) if dtype.is_integer() => {
             let int = v as i64;
             if int as f64 != v {
-                return Err(Error::Value(format!("{v} does not fit {dtype}")));
+                return Err(Error::Value(format!(
+                    "the number {v} does not fit the data type {dtype}"
+                )));
             }
             crate::relax::value_conversion::int_tensor(int, dtype)
         }

@@ -26,10 +26,7 @@ pub fn build_function(parts: &FuncParts, globals: GlobalTypes) -> Result<Arc<Fun
         for (i, param) in parts.params.iter().enumerate() {
             if parts.params[..i].iter().any(|other| other.key() == param.key()) {
                 let name = crate::relax::expr_accessors::name_or_text(param);
-                return Err(redefinition_error(
-                    &format!("a parameter of this function (number {i})"),
-                    &name,
-                ));
+                return Err(redefinition_error(&format!("parameter {i} of this function"), &name));
             }
             let var = state.param(param)?;
             state.builder()?.push_param(var);
@@ -73,9 +70,9 @@ impl OwnerState {
             Node::InFunc(owner, e) => match self.var_of(owner, *e)? {
                 Some(v) if self.shares_ids_with(owner) => Ok(v),
                 Some(v) => self.import_with(owner, |_| Vec::new(), |i| i.define(v)),
-                None => Err(not_a_var("a parameter")),
+                None => Err(not_a_var("a parameter of a function")),
             },
-            _ => Err(not_a_var("a parameter")),
+            _ => Err(not_a_var("a parameter of a function")),
         }
     }
 

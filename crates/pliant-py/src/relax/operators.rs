@@ -178,7 +178,7 @@ impl OpFunction {
             let key: String = key.extract()?;
             if let Some(i) = operands.iter().position(|o| o.name == key) {
                 if i < num_positional && !operands[i].variadic {
-                    return Err(self.error(&format!("got several values for operand '{key}'")));
+                    return Err(self.error(&format!("operand '{key}' is passed several times")));
                 }
                 if operands[i].variadic {
                     operand_args.extend(arg_list(&value)?.into_iter().map(Some));
@@ -187,14 +187,14 @@ impl OpFunction {
                 }
             } else if let Some((name, _)) = attrs.iter().find(|(n, _)| *n == key) {
                 if list.get(name).is_some() {
-                    return Err(self.error(&format!("got several values for attribute '{key}'")));
+                    return Err(self.error(&format!("attribute '{key}' is passed several times")));
                 }
                 self.set_attr(name, &value, &mut list, &mut symbolic_operand)?;
             } else if matches!(&*key, "sinfo_args" | "ty_args" | "out_sinfo" | "out_ty") {
                 ty_args = sinfo_list(&value)?;
             } else {
                 return Err(self.error(&format!(
-                    "has no parameter '{key}'; its signature is {}",
+                    "the operator has no parameter '{key}'; its signature is {}",
                     self.signature_text()
                 )));
             }
@@ -223,7 +223,7 @@ impl OpFunction {
             return Ok(());
         }
         if symbolic {
-            let what = "the value must be known at compile time, but is symbolic";
+            let what = "the value must be known at compile time, but contains symbolic sizes";
             return Err(Error::Type(format!("{}{what}", operand_prefix())));
         }
         let is_graph_value = value.is_instance_of::<crate::relax::classes::Expr>();
@@ -290,7 +290,7 @@ impl OpFunction {
                 (Some(node), _) => args.push(node),
                 (None, Some(spec)) => {
                     return Err(self.error(&format!(
-                        "operand '{}' is missing; its signature is {}",
+                        "operand '{}' is missing; the signature of the operator is {}",
                         spec.name,
                         self.signature_text()
                     )));
@@ -314,7 +314,7 @@ impl OpFunction {
                 Some(value) => list.set(name, dtype_attr(name, value)),
                 None if default.is_none() => {
                     return Err(self.error(&format!(
-                        "attribute '{name}' is missing; its signature is {}",
+                        "attribute '{name}' is missing; the signature of the operator is {}",
                         self.signature_text()
                     )));
                 }
@@ -345,7 +345,7 @@ impl OpFunction {
 
     fn too_many_arguments(&self, n: usize) -> Error {
         self.error(&format!(
-            "{n} arguments are too many; its signature is {}",
+            "{n} positional arguments are too many; the signature is {}",
             self.signature_text()
         ))
     }
@@ -431,7 +431,7 @@ pub fn call_kernel<'py>(
     let (mut args, mut operands, mut attributes) = (Vec::new(), Vec::new(), Vec::new());
     for (name, value) in arguments.iter().filter(|(_, value)| !value.is_none()) {
         let name: String = name.extract()?;
-        let what = || format!("call_kernel: '{name}': ");
+        let what = || format!("call_kernel: argument '{name}': ");
         if declared.operand(&name).is_some() {
             args.push(required_operand(&value).map_err(|e| e.with_prefix(&what()))?);
             operands.push(AttrValue::str(&name));
@@ -442,7 +442,8 @@ pub fn call_kernel<'py>(
     }
     let mut axes_attrs = Vec::new();
     for (name, list) in axes.into_iter().flatten() {
-        let list = attr_value(&list).map_err(|e| e.with_prefix("call_kernel: 'axes': "))?;
+        let list =
+            attr_value(&list).map_err(|e| e.with_prefix("call_kernel: argument 'axes': "))?;
         axes_attrs.push((name.extract::<String>()?.into(), list));
     }
     let mut outs = sinfo_list(out_sinfo)?;

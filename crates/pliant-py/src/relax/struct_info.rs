@@ -298,7 +298,8 @@ fn shape_var(state: &mut OwnerState, node: &NodeRef) -> Result<ir::Var> {
     match state.func_and_vars()?.0.expr(e) {
         ir::ExprData::Var(v) => Ok(*v),
         _ => Err(Error::Type(
-            "the shape of a tensor must be a list of sizes or a variable of shape type".into(),
+            "the shape of a TensorStructInfo must be a list of sizes or a variable of shape type"
+                .into(),
         )),
     }
 }

@@ -57,7 +57,9 @@ fn call_user_function(
     }
     let wrong_result = || {
         let what = result.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
-        Error::Type(format!("the function returned {what}, not te.Tensor or a list of them"))
+        Error::Type(format!(
+            "the function that defines the operator returned {what}, not te.Tensor or a list of them"
+        ))
     };
     if !(result.is_instance_of::<PyList>() || result.is_instance_of::<PyTuple>()) {
         return Err(wrong_result());

@@ -28,7 +28,7 @@ pub fn int_tensor(v: i64, dtype: DType) -> Result<Tensor> {
         ($($variant:ident => $ty:ty),*) => {
             match dtype {
                 $(DType::$variant => {
-                    let v = <$ty>::try_from(v).map_err(|_| Error::Value(format!("{v} does not fit {dtype}")))?;
+                    let v = <$ty>::try_from(v).map_err(|_| Error::Value(format!("the integer {v} does not fit the data type {dtype}")))?;
                     return Ok(Tensor::scalar(v)?);
                 })*
                 _ => {}
@@ -100,7 +100,7 @@ pub fn operand(obj: &Bound<'_, PyAny>) -> Result<Option<NodeRef>> {
         Node::Constant(immutable_tensor(tensor)?)
     } else {
         return Err(Error::Type(format!(
-            "{} is not a valid operand of a tensor operator",
+            "a value of type {} cannot be an operand of a tensor operator",
             obj.get_type().name()?
         )));
     };
@@ -178,7 +178,7 @@ fn sequence(obj: &Bound<'_, PyAny>) -> Result<Node> {
 /// As for [`operand`], and `TypeError` for `None`.
 pub fn required_operand(obj: &Bound<'_, PyAny>) -> Result<NodeRef> {
     operand(obj)?
-        .ok_or_else(|| Error::Type("None is not a valid operand of a tensor operator".into()))
+        .ok_or_else(|| Error::Type("None cannot be an operand of a tensor operator".into()))
 }
 
 /// Converts the arguments of a call, given as a tuple or list, a `relax.Tuple`, or one expression.
@@ -252,7 +252,7 @@ pub fn attr_value(obj: &Bound<'_, PyAny>) -> Result<AttrValue> {
         return index_map_text(obj);
     }
     Err(Error::Type(format!(
-        "{} cannot be an attribute: expected a number, a string, a dtype, a list or a dict",
+        "{} cannot be the value of an attribute, which must be a number, a string, a dtype, a list or a dict",
         obj.repr()?
     )))
 }
@@ -341,7 +341,7 @@ pub fn sinfo(obj: &Bound<'_, PyAny>) -> Result<SInfo> {
         }
     }
     Err(Error::Type(format!(
-        "expected a struct info such as TensorStructInfo, got {}",
+        "a struct info such as TensorStructInfo is required here, not {}",
         obj.get_type().name()?
     )))
 }

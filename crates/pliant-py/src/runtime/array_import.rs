@@ -89,7 +89,7 @@ fn has_dlpack(obj: &Bound<'_, PyAny>) -> bool {
 
 fn unsupported_format(obj: &Bound<'_, PyAny>) -> Error {
     let dtype = obj.getattr("dtype").map(|d| d.to_string());
-    let what = dtype.unwrap_or_else(|_| "this element type".to_string());
+    let what = dtype.unwrap_or_else(|_| "this data type".to_string());
     let known: Vec<&str> = DType::all().map(DType::name).collect();
     Error::DType(format!("arrays of {what} are not supported (supported: {})", known.join(", ")))
 }
@@ -180,7 +180,7 @@ fn view_buffer(buffer: PyBuffer, dtype: DType) -> Result<Tensor> {
         let (dim, stride) = unsafe { (*view.shape.add(axis), *view.strides.add(axis)) };
         if stride % item != 0 {
             return Err(Error::Unsupported(format!(
-                "a stride of {stride} bytes is not a multiple of the {item} bytes of {dtype}"
+                "the array has a stride of {stride} bytes, which is not a multiple of the {item} bytes of a {dtype} element"
             )));
         }
         shape[axis] = dim as i64;
@@ -192,7 +192,11 @@ fn view_buffer(buffer: PyBuffer, dtype: DType) -> Result<Tensor> {
     if empty {
         (low, high) = (0, 0);
     }
-    let too_large = || Error::Shape("the array is too large to address".to_string());
+    let too_large = || {
+        Error::Shape(
+            "the array with its strides spans more memory than can be addressed".to_string(),
+        )
+    };
     let len = usize::try_from(high - low).map_err(|_| too_large())?;
     let offset = usize::try_from(-low).map_err(|_| too_large())?;
     let first = view.buf.cast::<u8>().wrapping_sub(offset);

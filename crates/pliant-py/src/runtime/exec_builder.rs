@@ -30,9 +30,10 @@ impl ExecBuilder {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match state.as_mut() {
             Some(builder) => Ok(work(builder)),
-            None => {
-                Err(Error::Value("the executable is finished: nothing can be added to it".into()))
-            }
+            None => Err(Error::Value(
+                "ExecBuilder: the executable is already finished, so nothing can be added to it"
+                    .into(),
+            )),
         }
     }
 }
@@ -82,7 +83,12 @@ impl ExecBuilder {
             Value::Str(s) => exec::Constant::Str(s),
             Value::DType(d) => exec::Constant::DType(d),
             Value::None => exec::Constant::None,
-            other => return Err(Error::Type(format!("{} cannot be a constant", other.kind()))),
+            other => {
+                return Err(Error::Type(format!(
+                    "{} cannot be a constant of an executable",
+                    other.kind()
+                )));
+            }
         };
         Ok(Operand { arg: self.with_builder(|b| b.c(constant))? })
     }
@@ -96,14 +102,14 @@ impl ExecBuilder {
         if num_inputs > exec::MAX_REGS as usize {
             let limit = exec::MAX_REGS;
             return Err(Error::Value(format!(
-                "num_inputs must be at most {limit}, not {num_inputs}"
+                "ExecBuilder: num_inputs must be at most {limit}, not {num_inputs}"
             )));
         }
         let names =
             param_names.unwrap_or_else(|| (0..num_inputs).map(|i| format!("arg{i}")).collect());
         if names.len() != num_inputs {
             return Err(Error::Value(format!(
-                "num_inputs is {num_inputs}, but param_names has {} names",
+                "ExecBuilder: num_inputs is {num_inputs}, but param_names has {} names",
                 names.len()
             )));
         }
@@ -162,7 +168,8 @@ impl ExecBuilder {
         let builder = self.state.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(builder) = builder else {
             return Err(Error::Value(
-                "the executable is finished: nothing can be added to it".into(),
+                "ExecBuilder: the executable is already finished, so nothing can be added to it"
+                    .into(),
             ));
         };
         let compiled = run_detached(py, || {
@@ -176,6 +183,8 @@ impl ExecBuilder {
 fn register(operand: &Operand) -> Result<exec::Reg> {
     match operand.arg.decode() {
         Some(exec::ArgValue::Reg(reg)) => Ok(reg),
-        _ => Err(Error::Type("expected a register: builder.r(index)".into())),
+        _ => Err(Error::Type(
+            "ExecBuilder: the operand must be a register, such as builder.r(0)".into(),
+        )),
     }
 }

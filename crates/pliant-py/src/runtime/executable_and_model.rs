@@ -213,7 +213,7 @@ fn pipeline(value: &Bound<'_, PyAny>, kwargs: &Bound<'_, PyDict>) -> Result<Pipe
         (Ok(name), _) => Ok(Pipeline::Named(name)),
         (Err(_), Some(context)) => Ok(Pipeline::Passes(to_pass(value, &context)?)),
         (Err(_), None) => Err(Error::Type(
-            "option 'pipeline': passes can only be run with a PassContext in option 'context'"
+            "option 'pipeline' must be the name of a pipeline, unless option 'context' is a PassContext that runs passes"
                 .into(),
         )),
     }
@@ -246,7 +246,7 @@ fn unknown_option(key: &str) -> Error {
         let (general, onnx) = (OPTIONS.join(", "), ONNX_OPTIONS.join(", "));
         format!("the options are {general}; for ONNX models also {onnx}")
     });
-    Error::Type(format!("there is no option '{key}' ({hint})"))
+    Error::Type(format!("there is no compile option '{key}' ({hint})"))
 }
 
 fn c_string(text: &str) -> std::ffi::CString {
@@ -559,7 +559,7 @@ impl Model {
         if values.len() - args.len() != kwargs.len() {
             let keywords: Vec<String> = kwargs.keys().iter().map(|k| k.to_string()).collect();
             return Err(Error::Type(format!(
-                "{}({}) cannot take {} positional arguments and the keywords {}",
+                "the call of {}({}) passes {} positional arguments and the keywords {}, which do not match its parameters",
                 self.entry_name,
                 names.join(", "),
                 args.len(),

@@ -52,7 +52,9 @@ pub fn ordered_arguments<'py>(
         let key: String = key.extract()?;
         if !names.contains(&&*key) {
             let help = signature.unknown_input_help(&key);
-            return Err(Error::Value(format!("there is no input '{key}' ({help})")));
+            return Err(Error::Value(format!(
+                "run: feeds has a value for '{key}', but there is no input '{key}' ({help})"
+            )));
         }
     }
     let mut values = Vec::with_capacity(names.len());
@@ -64,7 +66,10 @@ pub fn ordered_arguments<'py>(
         }
     }
     if !missing.is_empty() {
-        return Err(Error::Value(format!("feeds has no value for input {}", missing.join(", "))));
+        return Err(Error::Value(format!(
+            "run: the argument feeds has no value for input {}",
+            missing.join(", ")
+        )));
     }
     Ok(PyTuple::new(feeds.py(), values)?)
 }
@@ -106,7 +111,9 @@ pub fn requested_results<'py>(
                 false => format!("the outputs are {}", names.join(", ")),
             };
             let help = did_you_mean(name, names.iter().map(String::as_str)).unwrap_or(among);
-            return Err(Error::Value(format!("there is no output '{name}' ({help})")));
+            return Err(Error::Value(format!(
+                "run: output_names contains '{name}', but there is no output '{name}' ({help})"
+            )));
         };
         out.push(convert((index, value))?);
     }

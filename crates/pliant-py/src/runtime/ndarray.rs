@@ -355,11 +355,11 @@ unsafe fn fill_buffer(
     }
     let tensor = &slf.get().tensor;
     if flags & ffi::PyBUF_WRITABLE != 0 && tensor.is_read_only() {
-        return buffer_error("the tensor is read-only");
+        return buffer_error("a writable buffer was requested, but the tensor is read-only");
     }
     let strides_requested = flags & ffi::PyBUF_STRIDES == ffi::PyBUF_STRIDES;
     if !strides_requested && !tensor.is_contiguous() {
-        return buffer_error("the tensor is not contiguous");
+        return buffer_error("a contiguous buffer was requested, but the tensor is not contiguous");
     }
     let Some(format) = buffer_format(tensor.dtype()) else {
         return buffer_error("the buffer protocol has no format for bfloat16: use __dlpack__");

@@ -196,10 +196,12 @@ impl MonitoredVm {
 fn parse_max_depth(value: &Bound<'_, PyAny>) -> Result<usize> {
     if !value.is_instance_of::<PyInt>() || value.is_instance_of::<PyBool>() {
         let class = value.get_type().name()?;
-        return Err(Error::Type(format!("max_depth must be an int, not {class}")));
+        return Err(Error::Type(format!("the argument max_depth must be an int, not {class}")));
     }
     let depth = value.extract::<usize>().ok().filter(|&depth| depth > 0);
-    depth.ok_or_else(|| Error::Value(format!("max_depth must be at least 1, not {value}")))
+    depth.ok_or_else(|| {
+        Error::Value(format!("the argument max_depth must be at least 1, not {value}"))
+    })
 }
 
 /// Whether an argument may have to be converted to the declared type of its parameter.
@@ -378,7 +380,7 @@ impl VirtualMachine {
         let param = params.get(index).map(|p| p.name.clone());
         param.ok_or_else(|| {
             Error::Index(format!(
-                "'{func_name}' has {} parameters, so index {index} is out of range",
+                "function '{func_name}' has {} parameters, so the parameter index {index} is out of range",
                 params.len()
             ))
         })
@@ -527,13 +529,13 @@ impl VirtualMachine {
             let Some(i) = params.iter().position(|p| p.name == key) else {
                 let known: Vec<&str> = params.iter().map(|p| &*p.name).collect();
                 return Err(Error::Type(format!(
-                    "'{func}' has no parameter '{key}' (it has: {})",
+                    "function '{func}' has no parameter '{key}' (it has: {})",
                     known.join(", ")
                 )));
             };
             if slots[i].is_some() {
                 return Err(Error::Type(format!(
-                    "'{func}' got several values for parameter '{key}'"
+                    "function '{func}' got several values for parameter '{key}'"
                 )));
             }
             let index = self.monitored.vm.index_of(func).map_err(|e| Error::Key(e.to_string()))?;
@@ -541,9 +543,10 @@ impl VirtualMachine {
         }
         let missing = slots.iter().position(Option::is_none);
         match missing.and_then(|i| params.get(i)) {
-            Some(param) => {
-                Err(Error::Type(format!("'{func}': parameter '{}' is missing", param.name)))
-            }
+            Some(param) => Err(Error::Type(format!(
+                "function '{func}': the value of parameter '{}' is missing",
+                param.name
+            ))),
             None => Ok(slots.into_iter().flatten().collect()),
         }
     }

@@ -29,7 +29,9 @@ pub fn te_placeholder(
 
 fn check_dims(shape: &[te::Expr]) -> Result<()> {
     match shape.iter().find(|d| d.ty().dtype.is_float() || d.as_int().is_some_and(|v| v < 0)) {
-        Some(dim) => Err(Error::Shape(format!("a dim must be a non-negative integer, not {dim}"))),
+        Some(dim) => Err(Error::Shape(format!(
+            "a dim of a tensor must be a non-negative integer, not {dim}"
+        ))),
         None => Ok(()),
     }
 }
@@ -95,7 +97,7 @@ pub fn te_checked<'py>(
     let returned = prim_list(&check.call1(index_tuple(py, &vars)?)?)?;
     let Some((holds, values)) = returned.split_first() else {
         return Err(Error::Value(
-            "the check of a stage must return a condition, but returned nothing".into(),
+            "the check function of a te stage must return a condition, but returned nothing".into(),
         ));
     };
     let cond = te::explain(holds, values);
@@ -120,7 +122,7 @@ fn axis_names(f: &Bound<'_, PyAny>, rank: usize) -> Result<Vec<String>> {
     let num_params = count - num_self;
     if flags & VARARGS == 0 && (rank > num_params || rank < num_params - defaults.min(num_params)) {
         return Err(Error::Value(format!(
-            "fcompute takes {num_params} indices, but the shape has {rank} dims"
+            "te.compute: the function fcompute takes {num_params} indices, but the shape has {rank} dims"
         )));
     }
     Ok(names[num_self..count].iter().take(rank).cloned().collect())
@@ -151,7 +153,7 @@ pub fn te_reduce<'py>(
         "prod" => te::Reducer::Prod,
         "max" => te::Reducer::Max,
         "min" => te::Reducer::Min,
-        _ => return Err(Error::Value(format!("no reduction is called '{name}'"))),
+        _ => return Err(Error::Value(format!("there is no te reduction '{name}'"))),
     };
     reduce(reducer, expr, axis, cond, init)
 }

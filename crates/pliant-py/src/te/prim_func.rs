@@ -83,7 +83,7 @@ fn argument(obj: &Bound<'_, PyAny>) -> Result<te::Arg> {
     match prim(obj)?.as_var() {
         Some(var) => Ok(te::Arg::Var(var.clone())),
         None => Err(Error::Type(format!(
-            "an argument must be a te.Tensor or a tir.Var, not {}",
+            "create_prim_func: an argument must be a te.Tensor or a tir.Var, not {}",
             obj.repr()?
         ))),
     }

@@ -53,7 +53,7 @@ pub fn te_extern_primfunc(
     if inputs.len() >= buffers.len() {
         let (num_buffers, num_inputs) = (buffers.len(), inputs.len());
         return Err(Error::Value(format!(
-            "the loop function has {num_buffers} buffers, so {num_inputs} inputs leave no output"
+            "the loop function has {num_buffers} buffers, but {num_inputs} inputs are passed, so no buffer is left for an output"
         )));
     }
     let mut stmts = Vec::new();
@@ -94,7 +94,7 @@ fn bind_sizes(
         let (expected, rank, dtype, input_rank) =
             (param.dtype(), param.ndim(), input.dtype(), input.ndim());
         return Err(Error::Type(format!(
-            "'{name}': buffer {} must be {expected} with {rank} dims, not {dtype} with {input_rank}",
+            "the input for buffer {} of loop function '{name}' must be a {expected} tensor of {rank} dims, but is a {dtype} tensor of {input_rank} dims",
             param.name()
         )));
     }
@@ -103,7 +103,10 @@ fn bind_sizes(
             Some(var) => drop(vars.insert(var.clone(), input_dim.clone())),
             None => {
                 let same = te::eq(&te::substitute(dim, vars), input_dim);
-                let message = format!("dim {k} of {} of '{name}' is not {dim}", param.name());
+                let message = format!(
+                    "dim {k} of the input for buffer {} of loop function '{name}' is not {dim}",
+                    param.name()
+                );
                 if !same.is_const(1) {
                     checks.push(Stmt::Assert(same, message.into()));
                 }
@@ -169,7 +172,11 @@ fn push_statement(obj: &Bound<'_, PyAny>, list: &mut Vec<Stmt>) -> Result<()> {
         }
         "Evaluate" => Stmt::Evaluate(prim(&field("value")?)?),
         "BlockRealize" => return block(obj, list),
-        _ => return Err(Error::Type(format!("{class} is not a statement"))),
+        _ => {
+            return Err(Error::Type(format!(
+                "a statement of a loop function is required here, but the object is of class {class}"
+            )));
+        }
     };
     list.push(stmt);
     Ok(())
@@ -228,7 +235,7 @@ fn loop_statement(obj: &Bound<'_, PyAny>) -> Result<Stmt> {
         3 => ForKind::Unrolled,
         other => {
             return Err(Error::Unsupported(format!(
-                "loops of kind {other} are not supported; use serial, parallel, vectorized or unrolled"
+                "the kind {other} of a loop is not supported; use serial (0), parallel (1), vectorized (2) or unrolled (3)"
             )));
         }
     };
@@ -244,7 +251,9 @@ fn loop_statement(obj: &Bound<'_, PyAny>) -> Result<Stmt> {
 
 fn variable(obj: &Bound<'_, PyAny>) -> Result<te::Var> {
     let e = prim(obj)?;
-    e.as_var().cloned().ok_or_else(|| Error::Type(format!("expected a tir.Var, got {e}")))
+    e.as_var()
+        .cloned()
+        .ok_or_else(|| Error::Type(format!("a variable of a statement must be a tir.Var, not {e}")))
 }
 
 fn buffer(obj: &Bound<'_, PyAny>) -> Result<te::Tensor> {
@@ -269,7 +278,7 @@ impl TupleReduction {
         let count = self.reduced.source.len();
         if index >= count || self.field.is_some() {
             return Err(Error::Index(format!(
-                "a reduction of {count} values has no value {index}"
+                "a reduction of several values has {count} values, so index {index} is out of range"
             )));
         }
         Ok(TupleReduction { reduced: self.reduced.clone(), field: Some(index) })

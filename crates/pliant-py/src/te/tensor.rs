@@ -73,10 +73,11 @@ impl Tensor {
 
     fn __len__(&self) -> Result<usize> {
         match self.tensor.shape().first() {
-            Some(dim) => dim
-                .as_int()
-                .and_then(|d| usize::try_from(d).ok())
-                .ok_or_else(|| Error::Type(format!("len() needs a constant first dim, not {dim}"))),
+            Some(dim) => dim.as_int().and_then(|d| usize::try_from(d).ok()).ok_or_else(|| {
+                Error::Type(format!(
+                    "len() of a tensor needs a constant first dim, but the first dim is {dim}"
+                ))
+            }),
             None => Err(Error::Type("a tensor of rank 0 has no len()".into())),
         }
     }
@@ -144,7 +145,10 @@ impl Tensor {
     /// Raises an exception: iteration over a tensor would not terminate, because its first dim is
     /// symbolic.
     fn __iter__(&self) -> Result<Py<PyAny>> {
-        Err(Error::Type(format!("tensor {} cannot be iterated over", self.tensor.name())))
+        Err(Error::Type(format!(
+            "tensor {} cannot be iterated over, because its first dim may be symbolic: index it instead",
+            self.tensor.name()
+        )))
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -275,7 +279,7 @@ impl Operation {
                 let (name, count) = (self.tensor.name(), outputs.len());
                 let s = if count == 1 { "" } else { "s" };
                 Err(Error::Index(format!(
-                    "operation {name} has {count} output{s}, so index {index} is out of range"
+                    "operation {name} has {count} output{s}, so the output index {index} is out of range"
                 )))
             }
         }

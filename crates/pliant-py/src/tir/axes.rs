@@ -45,7 +45,9 @@ impl IterVar {
     ) -> Result<PyClassInitializer<Self>> {
         let _ = span;
         if !thread_tag.is_empty() {
-            let text = format!("thread axes are not supported: thread_tag={thread_tag:?}");
+            let text = format!(
+                "the thread_tag {thread_tag:?} of an IterVar is not supported: a CPU has no thread axes"
+            );
             return Err(Error::Unsupported(text));
         }
         let (min, extent) = range(dom)?;
@@ -59,7 +61,7 @@ impl IterVar {
             3 | 4 => IterKind::Opaque,
             other => {
                 return Err(Error::Value(format!(
-                    "iter_type must be tir.IterVar.DataPar, CommReduce, Ordered or Opaque, not {other}"
+                    "the iter_type of an IterVar must be tir.IterVar.DataPar, CommReduce, Ordered or Opaque, not {other}"
                 )));
             }
         };
@@ -182,7 +184,9 @@ pub fn range(obj: &Bound<'_, PyAny>) -> Result<(te::Expr, te::Expr)> {
             let extent = te::simplify(&(&prim(&end)? - &begin));
             Ok((begin, extent))
         }
-        Err(_) => Err(Error::Type("a range must be a Range or a pair (begin, end)".into())),
+        Err(_) => {
+            Err(Error::Type("the range of an axis must be a Range or a pair (begin, end)".into()))
+        }
     }
 }
 

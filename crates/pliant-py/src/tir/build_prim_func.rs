@@ -62,7 +62,10 @@ pub fn build_prim_func(
     for param in params {
         let var = variable(param)?;
         if writer.vars.contains_key(&var) {
-            return Err(Error::Value(format!("parameter '{}' occurs twice", var.name())));
+            return Err(Error::Value(format!(
+                "parameter '{}' occurs twice in the parameter list of the PrimFunc",
+                var.name()
+            )));
         }
         let is_handle = handles.iter().any(|(handle, _)| *handle == var);
         let ty = if is_handle { VarTy::Handle } else { var_ty(&var) };
@@ -74,7 +77,7 @@ pub fn build_prim_func(
         let Some(&param) = writer.vars.get(&handle) else {
             let name = handle.name();
             return Err(Error::Value(format!(
-                "buffer_map names '{name}', which is not a parameter"
+                "the buffer_map of the PrimFunc contains '{name}', which is not a parameter"
             )));
         };
         let buffer = writer.buffer(&buffer)?;
@@ -125,7 +128,9 @@ impl BodyWriter {
             return Ok(b);
         }
         if !tensor.is_placeholder() {
-            return Err(Error::Type("a tensor that a stage computes is not a buffer".into()));
+            return Err(Error::Type(
+                "a tensor that te.compute computes cannot be used as a buffer of a PrimFunc".into(),
+            ));
         }
         let shape: Result<Vec<Expr>> = tensor.shape().iter().map(|d| self.expr(d)).collect();
         let b = self.func.compact_buffer(tensor.name().clone(), shape?, tensor.dtype());
@@ -254,7 +259,11 @@ impl BodyWriter {
                 self.stmt(&field("body")?)?,
             ),
             "BlockRealize" => StmtData::Block(Box::new(self.block(obj)?)),
-            _ => return Err(Error::Type(format!("{class} is not a statement"))),
+            _ => {
+                return Err(Error::Type(format!(
+                    "a statement of a PrimFunc is required here, but the object is of class {class}"
+                )));
+            }
         };
         Ok(self.func.add_stmt(data))
     }
@@ -268,7 +277,7 @@ impl BodyWriter {
             3 => ForKind::Unrolled,
             other => {
                 return Err(Error::Unsupported(format!(
-                    "loops of kind {other} are not supported; use serial, parallel, vectorized or unrolled"
+                    "the kind {other} of a loop is not supported; use serial (0), parallel (1), vectorized (2) or unrolled (3)"
                 )));
             }
         };

@@ -29,7 +29,9 @@ pub struct PrimExpr {
 /// `ValueError` if the type cannot hold the value.
 pub fn int_const(value: i64, dtype: DType) -> Result<te::Expr> {
     if !dtype.is_float() && !dtype.has_int(value) || dtype == DType::UInt64 && value < 0 {
-        return Err(Error::Value(format!("{dtype} cannot represent {value}")));
+        return Err(Error::Value(format!(
+            "the data type {dtype} cannot represent the value {value}"
+        )));
     }
     Ok(te::int_of(value, dtype))
 }
@@ -58,7 +60,7 @@ pub fn reject_zero_divisor(op: BinOp, b: &te::Expr) -> Result<()> {
 pub fn variable(obj: &Bound<'_, PyAny>) -> Result<te::Var> {
     match prim(obj)?.as_var() {
         Some(var) => Ok(var.clone()),
-        None => Err(Error::Type(format!("expected a tir.Var, got {}", obj.repr()?))),
+        None => Err(Error::Type(format!("a variable must be a tir.Var, not {}", obj.repr()?))),
     }
 }
 
@@ -70,7 +72,7 @@ pub fn prim(obj: &Bound<'_, PyAny>) -> Result<te::Expr> {
     match try_prim(obj)? {
         Some(expr) => Ok(expr),
         None => Err(Error::Type(format!(
-            "expected a scalar expression or a number, got {}",
+            "a scalar expression or a number is required here, not {}",
             obj.get_type().name()?
         ))),
     }
@@ -123,7 +125,7 @@ pub fn prim_list(obj: &Bound<'_, PyAny>) -> Result<Vec<te::Expr>> {
     }
     let items = obj.try_iter().map_err(|_| {
         let name = obj.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
-        Error::Type(format!("expected a sequence of scalar expressions, got {name}"))
+        Error::Type(format!("a sequence of scalar expressions is required here, not {name}"))
     })?;
     items.map(|item| prim(&item?)).collect()
 }
@@ -144,7 +146,8 @@ fn binary_op<'py>(
     let float = a.ty().dtype.is_float() || b.ty().dtype.is_float();
     if op == BinOp::Div && !float {
         return Err(Error::Type(
-            "'/' on integers is ambiguous: write '//' (floordiv) or tir.truncdiv".into(),
+            "the operator '/' on integers is ambiguous: write '//' (floordiv) or tir.truncdiv"
+                .into(),
         ));
     }
     reject_zero_divisor(op, b)?;
@@ -164,7 +167,12 @@ fn bitwise<'py>(
     };
     let (a, b) = if reflected { te::match_types(&b, a) } else { te::match_types(a, &b) };
     if a.ty().dtype.is_float() {
-        let text = format!("{} takes integers, not {} and {}", intrin.name(), a.ty(), b.ty());
+        let text = format!(
+            "the operands of {} must be integers, but have types {} and {}",
+            intrin.name(),
+            a.ty(),
+            b.ty()
+        );
         return Err(Error::Type(text));
     }
     Ok(wrap(py, te::call(intrin, vec![a, b]))?)
@@ -272,7 +280,7 @@ impl PrimExpr {
     fn __invert__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         if self.expr.ty().dtype.is_float() {
             return Err(Error::Type(format!(
-                "bitwise operators take integers, but '{}' is {}",
+                "the operand of '~' must be an integer, but '{}' has type {}",
                 self.expr,
                 self.expr.ty()
             )));
@@ -320,21 +328,30 @@ impl PrimExpr {
         match *self.expr.kind() {
             ExprKind::Int(v) => Ok(v),
             ExprKind::Float(v) => Ok(v as i64),
-            _ => Err(Error::Type(format!("'{}' is not a constant", self.expr))),
+            _ => Err(Error::Type(format!(
+                "the expression '{}' is not a constant, so it has no Python value",
+                self.expr
+            ))),
         }
     }
 
     fn __index__(&self) -> Result<i64> {
-        self.expr
-            .as_int()
-            .ok_or_else(|| Error::Type(format!("'{}' is not an integer constant", self.expr)))
+        self.expr.as_int().ok_or_else(|| {
+            Error::Type(format!(
+                "the expression '{}' is not an integer constant, so it has no Python value",
+                self.expr
+            ))
+        })
     }
 
     fn __float__(&self) -> Result<f64> {
         match *self.expr.kind() {
             ExprKind::Int(v) => Ok(v as f64),
             ExprKind::Float(v) => Ok(v),
-            _ => Err(Error::Type(format!("'{}' is not a constant", self.expr))),
+            _ => Err(Error::Type(format!(
+                "the expression '{}' is not a constant, so it has no Python value",
+                self.expr
+            ))),
         }
     }
 
@@ -494,7 +511,7 @@ pub fn tuple_of<'py>(py: Python<'py>, exprs: &[te::Expr]) -> Result<Bound<'py, P
 }
 
 fn no_attribute(e: &PrimExpr, name: &str) -> Error {
-    let text = format!("'{}' has no attribute '{name}'", e.expr);
+    let text = format!("the expression '{}' has no attribute '{name}'", e.expr);
     Error::Python(pyo3::exceptions::PyAttributeError::new_err(text))
 }
 

@@ -358,7 +358,10 @@ pub fn tir_with_operands<'py>(
     let list = list?;
     let count = self::operands(old).len();
     if list.len() != count {
-        return Err(Error::Value(format!("{old} has {count} operands, not {}", list.len())));
+        return Err(Error::Value(format!(
+            "the expression {old} has {count} operands, but {} replacements are passed",
+            list.len()
+        )));
     }
     let one = |i: usize| list[i].clone();
     let rebuilt = catch_panic(|| {

@@ -281,7 +281,7 @@ impl Call {
         let _ = span;
         let name = op.strip_prefix("tir.").unwrap_or(op);
         let Some(intrin) = Intrin::from_name(name) else {
-            return Err(Error::Value(format!("no intrinsic is called '{name}'")));
+            return Err(Error::Value(format!("there is no tir intrinsic '{name}'")));
         };
         let args: Vec<te::Expr> = args.iter().map(argument).collect::<Result<_>>()?;
         check_arity(intrin, args.len())?;
@@ -291,7 +291,10 @@ impl Call {
             _ => te::call(intrin, args),
         };
         if expr.ty().dtype != dtype {
-            let text = format!("'{expr}' is of type {}, not {dtype}", expr.ty());
+            let text = format!(
+                "the call '{expr}' has type {}, but the argument dtype is {dtype}",
+                expr.ty()
+            );
             return Err(Error::Type(text));
         }
         Ok(of(expr).add_subclass(Call))
@@ -322,12 +325,14 @@ impl ProducerLoad {
     ) -> Result<PyClassInitializer<Self>> {
         let _ = span;
         if predicate.is_some() {
-            let text =
-                "the predicate of a load is not supported: put the load into tir.if_then_else";
+            let text = "the argument predicate of a load is not supported: put the load into tir.if_then_else";
             return Err(Error::Unsupported(text.into()));
         }
         let Some(tensor) = buffer_of(buffer)? else {
-            return Err(Error::Type(format!("expected a tir.Buffer, got {}", buffer.repr()?)));
+            return Err(Error::Type(format!(
+                "the buffer of a load must be a tir.Buffer, not {}",
+                buffer.repr()?
+            )));
         };
         Ok(of(Tensor { tensor }.load(&prim_list(indices)?)?).add_subclass(ProducerLoad))
     }

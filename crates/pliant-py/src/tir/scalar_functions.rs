@@ -36,7 +36,7 @@ pub fn tir_binary<'py>(
         "ge" => BinOp::Ge,
         "and" => BinOp::And,
         "or" => BinOp::Or,
-        _ => return Err(Error::Value(format!("no operator is called '{name}'"))),
+        _ => return Err(Error::Value(format!("there is no tir operator '{name}'"))),
     };
     let (x, y) = (prim(a)?, prim(b)?);
     reject_zero_divisor(op, &y)?;
@@ -52,7 +52,7 @@ pub fn tir_call<'py>(
     args: &Bound<'py, PyTuple>,
 ) -> Result<Bound<'py, PyAny>> {
     let Some(intrin) = Intrin::from_name(name) else {
-        return Err(Error::Value(format!("no intrinsic is called '{name}'")));
+        return Err(Error::Value(format!("there is no tir intrinsic '{name}'")));
     };
     let args: Vec<te::Expr> = args.iter().map(|a| prim(&a)).collect::<Result<_>>()?;
     check_arity(intrin, args.len())?;
@@ -76,7 +76,9 @@ pub fn check_arity(intrin: Intrin, count: usize) -> Result<()> {
     match intrin.arity() {
         Some(arity) if arity != count => {
             let name = intrin.name();
-            Err(Error::Type(format!("{name} takes {arity} arguments, got {count}")))
+            Err(Error::Type(format!(
+                "the intrinsic {name} takes {arity} arguments, but {count} are passed"
+            )))
         }
         _ => Ok(()),
     }
@@ -130,7 +132,7 @@ pub fn tir_call_typed<'py>(
     arg: &Bound<'py, PyAny>,
 ) -> Result<Bound<'py, PyAny>> {
     let Some(intrin) = Intrin::from_name(name) else {
-        return Err(Error::Value(format!("no intrinsic is called '{name}'")));
+        return Err(Error::Value(format!("there is no tir intrinsic '{name}'")));
     };
     let ty = parse_dtype(dtype)?.into();
     Ok(wrap(arg.py(), te::call_typed(intrin, vec![prim(arg)?], ty))?)
@@ -201,7 +203,7 @@ pub fn tir_substitute<'py>(
     for (var, value) in &pairs {
         let var = prim(var)?;
         let Some(var) = var.as_var() else {
-            return Err(Error::Type("only a tir.Var can be replaced".into()));
+            return Err(Error::Type("each key of a substitution must be a tir.Var".into()));
         };
         map.insert(var.clone(), prim(value)?);
     }

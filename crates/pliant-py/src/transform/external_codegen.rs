@@ -96,7 +96,7 @@ fn registered_pattern(name: &str) -> Result<FusionPattern> {
         let help =
             pliant_diag::spelling_suggestions::did_you_mean(name, names.iter().map(String::as_str));
         let help = help.map(|h| format!(" (help: {h})")).unwrap_or_default();
-        Error::Value(format!("no pattern is registered as '{name}'{help}"))
+        Error::Value(format!("no fusion pattern is registered as '{name}'{help}"))
     })
 }
 
@@ -123,7 +123,9 @@ pub fn run_codegen(
     for (backend, options) in target_options {
         let mut backend_options = TargetOptions::new();
         let options = options.cast::<PyDict>().map_err(|_| {
-            Error::Type("target_options must map names of backends to dicts of options".into())
+            Error::Type(
+                "the argument target_options must map names of backends to dicts of options".into(),
+            )
         })?;
         for (key, value) in options {
             backend_options.insert(key.extract::<String>()?.into(), attr_value(&value)?);
@@ -187,7 +189,7 @@ fn register_kernel(item: &Bound<'_, PyAny>, name: &str) -> Result<Generated> {
     }
     if !item.is_callable() {
         return Err(Error::Type(format!(
-            "a kernel must be a callable or the name of a packed function, not {}",
+            "each kernel that a code generator returns must be a callable or the name of a packed function, not {}",
             item.get_type().name()?
         )));
     }

@@ -58,7 +58,7 @@ pub fn bind_params(func_name: String, params: &Bound<'_, PyDict>) -> Result<Core
     for (key, value) in params.iter() {
         let key = match key.cast::<PyInt>() {
             Ok(index) => ParamKey::Index(index.extract()?),
-            Err(_) => ParamKey::Name(name_of(&key, "BindParams: a parameter")?),
+            Err(_) => ParamKey::Name(name_of(&key, "BindParams: the key of a parameter")?),
         };
         list.push((key, param_value(&value)?));
     }
@@ -76,7 +76,7 @@ pub fn bind_symbolic_vars(
 ) -> Result<CorePass> {
     let mut list = Vec::new();
     for (key, value) in binding_map.iter() {
-        let name = name_of(&key, "BindSymbolicVars: a size")?;
+        let name = name_of(&key, "BindSymbolicVars: the key of a size")?;
         let term = match value.is_instance_of::<PyBool>() {
             true => None,
             false => try_prim(&value)?.and_then(|e| size_term(&e)),
@@ -207,7 +207,9 @@ pub fn topological_sort(
 }
 
 fn unknown_choice(what: &str, value: &str, known: &str) -> Error {
-    Error::Value(format!("TopologicalSort: {what} must be one of {known}, not '{value}'"))
+    Error::Value(format!(
+        "TopologicalSort: the argument {what} must be one of {known}, not '{value}'"
+    ))
 }
 
 /// Creates a pass that gives parameters the struct infos that `sinfo_func(var)` returns, and infers

@@ -45,7 +45,11 @@ pub fn param_value(obj: &Bound<'_, PyAny>) -> Result<ParamValue> {
         Some(ParamValue::Int(i64::from(obj.is_truthy()?)))
     } else if let Ok(value) = obj.call_method0("__index__") {
         let value: Option<i64> = value.extract().ok();
-        let too_wide = || Error::Value(format!("{obj} does not fit int64, the type of a scalar"));
+        let too_wide = || {
+            Error::Value(format!(
+                "the value {obj} of a parameter does not fit int64, the type of a scalar"
+            ))
+        };
         Some(ParamValue::Int(value.ok_or_else(too_wide)?))
     } else if obj.is_instance_of::<PyFloat>()
         || obj.get_type().hasattr("__float__")? && !obj.hasattr("__dlpack__")?

@@ -226,7 +226,9 @@ impl Expr {
         }
         match sinfo_of(&slf.get().node) {
             Some(SInfo::Tuple(fields)) => Ok(fields.len()),
-            _ => Err(Error::Type("the expression is not a tuple of known length".into())),
+            _ => Err(Error::Type(
+                "len() needs a tuple of known length, but the expression is none".into(),
+            )),
         }
     }
 

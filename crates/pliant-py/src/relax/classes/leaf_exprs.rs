@@ -155,7 +155,7 @@ impl Constant {
                 }
             }
             _ => Err(Error::Value(
-                "the constant is a Python number: it gets its data type when the call is emitted"
+                "the constant is a Python number without data: it gets its data type when the call that uses it is emitted"
                     .into(),
             )),
         }

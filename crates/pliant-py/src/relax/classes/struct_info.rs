@@ -89,7 +89,9 @@ impl PrimStructInfo {
             (Some(d), _) => parse_dtype(d)?,
             (None, Some(v)) => v.ty().dtype,
             (None, None) => {
-                return Err(Error::Type("PrimStructInfo needs a dtype or a value".into()));
+                return Err(Error::Type(
+                    "PrimStructInfo needs one of the arguments dtype and value".into(),
+                ));
             }
         };
         Ok(info_init(SInfo::Prim(dtype, value)).add_subclass(PrimStructInfo))
@@ -224,7 +226,7 @@ pub fn tensor_info(
 fn rank(ndim: i64, dims: Option<usize>) -> Result<Option<u32>> {
     match (u32::try_from(ndim), dims) {
         (Ok(n), Some(d)) if n as usize != d => {
-            Err(Error::Shape(format!("ndim is {n}, but the shape has {d} dims")))
+            Err(Error::Shape(format!("the argument ndim is {n}, but the shape has {d} dims")))
         }
         (Ok(n), _) => Ok(Some(n)),
         (Err(_), dims) if ndim == -1 => Ok(dims.map(|d| d as u32)),
@@ -239,7 +241,9 @@ fn rank(ndim: i64, dims: Option<usize>) -> Result<Option<u32>> {
 pub fn dims_of(obj: &Bound<'_, PyAny>) -> Result<Vec<te::Expr>> {
     let dims = prim_list(obj)?;
     match dims.iter().find(|d| d.ty().dtype.is_float() || d.as_int().is_some_and(|v| v < 0)) {
-        Some(d) => Err(Error::Shape(format!("a dim must be a non-negative integer, not {d}"))),
+        Some(d) => {
+            Err(Error::Shape(format!("a dim of a shape must be a non-negative integer, not {d}")))
+        }
         None => Ok(dims),
     }
 }
