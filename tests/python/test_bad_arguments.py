@@ -66,8 +66,8 @@ def test_time_evaluator_rejects_zero_counts(ex: relax.Executable) -> None:
 @pytest.mark.parametrize(
     ("run", "error", "text"),
     [
-        (lambda f: pliant.compile(f, threads=0), pliant.CompileError, "the number of threads must be at least 1, but is 0"),
-        (lambda f: pliant.compile(f, threads=10_000), pliant.CompileError, "the number of threads must be at most 1024"),
+        (lambda f: pliant.compile(f, threads=0), pliant.CompileError, "the option `threads` must be at least 1, but is 0"),
+        (lambda f: pliant.compile(f, threads=10_000), pliant.CompileError, "the option `threads` must be at most 1024"),
         (lambda f: pliant.compile(f, verify="no"), TypeError, "option 'verify'"),
         (lambda f: pliant.compile(f, threads=-1), TypeError, "option 'threads'"),
         (lambda f: pliant.compile(f, opt_level=-1), ValueError, "opt_level must be an int from 0 to 255"),

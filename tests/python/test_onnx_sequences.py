@@ -241,7 +241,7 @@ def test_sequence_inputs_are_checked_against_their_type() -> None:
     model = pliant.compile(with_inputs(model_of([node("SequenceLength", "s", "y")], {}, ["y"]), s=items))
     assert model.run(None, {"s": [floats(2, 3), floats(2, 5)]})[0] == 2
     for fed, kind, words in (
-        ([floats(2, 3), np.ones((2, 3))], pliant.DTypeError, "item 1 of input 's' must be of float32, but is of float64"),
+        ([floats(2, 3), np.ones((2, 3))], pliant.DTypeError, "item 1 of input 's' must be of dtype float32, but is of float64"),
         ([floats(3, 3)], pliant.ShapeError, r"item 0 of input 's' must be of shape \[2, \?\], but is of \[3, 3\]"),
         (floats(2), pliant.CallError, "input 's' must be a sequence, but is a tensor"),
         ([1.5], pliant.CallError, "item 0 of input 's' must be a tensor, but is a float"),

@@ -171,7 +171,7 @@ def test_invalid_thread_counts_in_pliant_variables_are_reported(value: str, gran
     assert team(tmp_path, OMP_NUM_THREADS=value) == granted
     ran = large(tmp_path, PLIANT_NUM_THREADS=value)
     assert ran.returncode == 1
-    assert f'PLIANT_NUM_THREADS is "{value}", which is not a positive number' in ran.stderr
+    assert f'PLIANT_NUM_THREADS is "{value}", but must be a positive number of threads' in ran.stderr
 
 
 def test_models_with_equal_thread_counts_share_a_team() -> None:

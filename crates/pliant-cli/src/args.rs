@@ -283,7 +283,7 @@ pub struct BenchArgs {
 fn tolerance(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(t) if t.is_finite() && t >= 0.0 => Ok(t),
-        _ => Err("expected a finite number that is not negative".into()),
+        _ => Err("the tolerance must be a finite, non-negative number".into()),
     }
 }
 
@@ -292,21 +292,22 @@ fn png_path(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     match path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png")) {
         true => Ok(path),
-        false => Err("plots are PNG files: use a name that ends with .png".into()),
+        false => Err("the plot is a PNG file, so its name must end with .png".into()),
     }
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(s) if s.is_finite() && (0.0..=86_400.0).contains(&s) => Ok(s),
-        _ => Err("expected a number of seconds from 0 to 86400".into()),
+        _ => Err("the value must be a number of seconds from 0 to 86400".into()),
     }
 }
 
 fn time_limit(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse().map_err(|_| "expected a number of seconds".to_string())?;
+    let seconds =
+        text.parse().map_err(|_| "the time limit must be a number of seconds".to_string())?;
     Duration::try_from_secs_f64(seconds)
-        .map_err(|_| "expected a finite number of seconds that is not negative".to_string())
+        .map_err(|_| "the time limit must be a finite, non-negative number of seconds".to_string())
 }
 
 /// Arguments of `pliant dump`.

@@ -23,8 +23,9 @@ pub fn options(model: &onnx::Model, declared: &[Axis]) -> Result<ImportOptions, 
     if let Some(axis) = declared.iter().find(|f| !known.contains(&f.symbol)) {
         let symbol = &axis.symbol;
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        let text =
-            format!("error: --shape {symbol}: no input has that symbol (they have: {known})");
+        let text = format!(
+            "error: --shape {symbol}: no input of the model has the symbol '{symbol}' (the symbols are: {known})"
+        );
         return Err(Failure::new(text));
     }
     let mut options = ImportOptions::default();

@@ -11,14 +11,15 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 /// # Errors
 /// A message with the path, if the file cannot be read or is not a supported array.
 pub fn read(path: &Path) -> Result<Tensor, String> {
-    let bytes = std::fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-    parse(&bytes).map_err(|why| format!("{}: {why}", path.display()))
+    let bytes =
+        std::fs::read(path).map_err(|e| format!("cannot read the file {}: {e}", path.display()))?;
+    parse(&bytes).map_err(|why| format!("cannot load the array file {}: {why}", path.display()))
 }
 
 fn parse(bytes: &[u8]) -> Result<Tensor, String> {
     let truncated = || "the .npy file is truncated".to_string();
     if !bytes.starts_with(MAGIC) {
-        return Err("the file is not a .npy file".into());
+        return Err("the file is not a .npy file: it does not begin with the magic bytes".into());
     }
     let major = *bytes.get(6).ok_or_else(truncated)?;
     let (len, offset): (usize, usize) = match major {
@@ -30,7 +31,11 @@ fn parse(bytes: &[u8]) -> Result<Tensor, String> {
             let raw = bytes.get(8..12).ok_or_else(truncated)?;
             (u32::from_le_bytes([raw[0], raw[1], raw[2], raw[3]]) as usize, 12)
         }
-        other => return Err(format!("version {other} of the .npy format is not supported")),
+        other => {
+            return Err(format!(
+                "the file has version {other} of the .npy format, but only the versions 1 to 3 are supported"
+            ));
+        }
     };
     let end = offset.checked_add(len).ok_or_else(truncated)?;
     let header = bytes.get(offset..end).ok_or_else(truncated)?;
@@ -38,7 +43,7 @@ fn parse(bytes: &[u8]) -> Result<Tensor, String> {
         .map_err(|_| "the header of the .npy file is not UTF-8 text".to_string())?;
     let dtype = parse_dtype(header_field(header, "descr")?)?;
     if header_field(header, "fortran_order")?.starts_with("True") {
-        return Err("the array is in Fortran order; save np.ascontiguousarray(x)".into());
+        return Err("the array in the .npy file is in Fortran order; save np.ascontiguousarray(x) instead of x".into());
     }
     let shape = parse_shape(header_field(header, "shape")?)?;
     Tensor::from_bytes(&shape, dtype, &bytes[end..]).map_err(|e| e.to_string())
@@ -47,7 +52,9 @@ fn parse(bytes: &[u8]) -> Result<Tensor, String> {
 /// Returns the text that follows `'name':` in the header of a `.npy` file.
 fn header_field<'a>(header: &'a str, name: &str) -> Result<&'a str, String> {
     let key = format!("'{name}':");
-    let offset = header.find(&key).ok_or_else(|| format!("the header has no {name}"))?;
+    let offset = header
+        .find(&key)
+        .ok_or_else(|| format!("the header of the .npy file has no entry '{name}'"))?;
     Ok(header[offset + key.len()..].trim_start())
 }
 
@@ -66,7 +73,7 @@ fn parse_dtype(text: &str) -> Result<DType, String> {
         "f2" => DType::Float16,
         "f4" => DType::Float32,
         "f8" => DType::Float64,
-        _ => return Err(format!("arrays of type '{code}' are not supported")),
+        _ => return Err(format!("the .npy file has elements of the unsupported type '{code}'")),
     };
     Ok(dtype)
 }
@@ -88,21 +95,25 @@ fn parse_shape(text: &str) -> Result<Vec<i64>, String> {
 /// A message with the reason, if NumPy lacks the element type or the file cannot be written.
 pub fn write(path: &Path, tensor: &Tensor) -> Result<(), String> {
     let tensor = tensor.to_contiguous().map_err(|e| e.to_string())?;
-    let code = match tensor.dtype() {
-        DType::Bool => "|b1",
-        DType::Int8 => "|i1",
-        DType::Int16 => "<i2",
-        DType::Int32 => "<i4",
-        DType::Int64 => "<i8",
-        DType::UInt8 => "|u1",
-        DType::UInt16 => "<u2",
-        DType::UInt32 => "<u4",
-        DType::UInt64 => "<u8",
-        DType::Float16 => "<f2",
-        DType::Float32 => "<f4",
-        DType::Float64 => "<f8",
-        DType::BFloat16 => return Err("NumPy has no bfloat16".into()),
-    };
+    let code =
+        match tensor.dtype() {
+            DType::Bool => "|b1",
+            DType::Int8 => "|i1",
+            DType::Int16 => "<i2",
+            DType::Int32 => "<i4",
+            DType::Int64 => "<i8",
+            DType::UInt8 => "|u1",
+            DType::UInt16 => "<u2",
+            DType::UInt32 => "<u4",
+            DType::UInt64 => "<u8",
+            DType::Float16 => "<f2",
+            DType::Float32 => "<f4",
+            DType::Float64 => "<f8",
+            DType::BFloat16 => return Err(
+                "a bfloat16 tensor cannot be saved as a .npy file, because NumPy has no bfloat16"
+                    .into(),
+            ),
+        };
     let dims: Vec<String> = tensor.shape().iter().map(i64::to_string).collect();
     let shape = match &dims[..] {
         [one] => format!("({one},)"),
@@ -118,7 +129,8 @@ pub fn write(path: &Path, tensor: &Tensor) -> Result<(), String> {
         .map_err(|_| "the array has too many dims for the header of a .npy file".to_string())?;
     let mut bytes = [MAGIC, &[1, 0], &len.to_le_bytes(), header.as_bytes()].concat();
     bytes.extend_from_slice(tensor.as_bytes().map_err(|e| e.to_string())?);
-    std::fs::write(path, bytes).map_err(|e| format!("cannot write {}: {e}", path.display()))
+    std::fs::write(path, bytes)
+        .map_err(|e| format!("cannot write the file {}: {e}", path.display()))
 }
 
 #[cfg(test)]

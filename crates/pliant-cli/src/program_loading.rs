@@ -71,15 +71,19 @@ fn read_with_symbols(
                 allow_specialization,
                 ..declared_symbols::options(&model, declared)?
             };
-            let imported = onnx::import_with(&model, &options, &mut sources)
-                .map_err(|e| Failure::new(format!("error: {}: {e}", path.display())))?;
+            let imported = onnx::import_with(&model, &options, &mut sources).map_err(|e| {
+                Failure::new(format!(
+                    "error: the ONNX model {} cannot be loaded: {e}",
+                    path.display()
+                ))
+            })?;
             for warning in &imported.warnings {
                 writeln!(err, "warning: {warning}")?;
             }
             Ok(Source { module: imported.module, sources })
         }
         FileKind::Script if !declared.is_empty() => Err(Failure::new(
-            "error: --shape: only symbols of ONNX models can be declared; a script declares its own",
+            "error: --shape declares sizes for symbols of ONNX models only; a script declares its sizes itself",
         )),
         FileKind::Script => {
             let script = read_script(path)?;
@@ -107,7 +111,8 @@ fn not_a_source(path: &Path) -> Failure {
 /// # Errors
 /// If the file cannot be read, or is not an ONNX model.
 pub fn open_onnx(path: &Path) -> Result<onnx::Model, Failure> {
-    let failed = |e| Failure::new(format!("error: {}: {e}", path.display()));
+    let failed =
+        |e| Failure::new(format!("error: the ONNX model {} cannot be loaded: {e}", path.display()));
     onnx::Model::open(path, Limits::default()).map_err(failed)
 }
 
@@ -144,7 +149,9 @@ pub fn options(args: &BuildArgs, err: &mut dyn Write) -> Result<CompileOptions, 
 pub fn check_writable(path: &Path) -> Result<(), Failure> {
     let is_new = !path.exists();
     let opened = OpenOptions::new().append(true).create(true).open(path);
-    opened.map_err(|e| Failure::new(format!("error: cannot write {}: {e}", path.display())))?;
+    opened.map_err(|e| {
+        Failure::new(format!("error: cannot write the file {}: {e}", path.display()))
+    })?;
     if is_new {
         // It was created only for this check.
         let _ = std::fs::remove_file(path);
@@ -175,7 +182,7 @@ pub fn build_with_symbols(
     err: &mut dyn Write,
 ) -> Result<CompiledModule, Failure> {
     if path.is_dir() {
-        return Err(Failure::new(format!("error: {} is a folder", path.display())));
+        return Err(Failure::new(format!("error: {} is a folder, not a model", path.display())));
     }
     if FileKind::of(path) == FileKind::Executable {
         let loaded = CompiledModule::load(path)?;

@@ -54,7 +54,7 @@ impl ScratchDir {
                 return Ok(ScratchDir(path));
             }
         }
-        Err(Failure::new(format!("error: cannot create a folder in {}", base.display())))
+        Err(Failure::new(format!("error: cannot create a temporary folder in {}", base.display())))
     }
 }
 
@@ -99,7 +99,7 @@ pub fn run(
     let output =
         Command::new(&python).arg("-c").arg(PEER_SCRIPT).arg(&folder.0).output().map_err(|e| {
             failed(format!(
-                "{} cannot be run: {e} (select a Python with {name} by --python or PLIANT_PYTHON)",
+                "the Python interpreter {} cannot be run: {e} (select a Python with {name} by --python or PLIANT_PYTHON)",
                 python.display()
             ))
         })?;
@@ -107,7 +107,7 @@ pub fn run(
     if output.status.code() == Some(PEER_MISSING) {
         let package = if peer == Peer::Reference { "onnx" } else { name };
         return Err(failed(format!(
-            "{} has no package {package} (run `{} -m pip install {package}`, or select a Python that has it by --python)",
+            "the Python interpreter {} has no package {package} (run `{} -m pip install {package}`, or select a Python that has it by --python)",
             python.display(),
             python.display()
         )));
@@ -119,7 +119,7 @@ pub fn run(
             None => format!(" ({})", output.status),
         };
         return Err(failed(
-            format!("{name} failed{status}:\n{}", stderr.trim_end()).trim_end().into(),
+            format!("the peer {name} failed{status}:\n{}", stderr.trim_end()).trim_end().into(),
         ));
     }
     read_answer(&folder.0).map_err(failed)

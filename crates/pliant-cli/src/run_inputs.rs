@@ -26,7 +26,7 @@ impl<'a> Feed<'a> {
     pub fn new(args: &'a FeedArgs) -> Result<Feed<'a>, Failure> {
         let files = args.inputs.iter().map(|text| {
             text.split_once('=').ok_or_else(|| {
-                Failure::new(format!("error: --input {text}: expected NAME=FILE.npy"))
+                Failure::new(format!("error: --input {text} must have the form NAME=FILE.npy"))
             })
         });
         Ok(Feed {
@@ -44,7 +44,7 @@ impl<'a> Feed<'a> {
         let single_size = |axis: &Axis| match axis.sizes[..] {
             [size] => Ok((axis.symbol.clone(), size)),
             _ => Err(Failure::new(format!(
-                "error: --shape: '{}' has {} sizes here; ranges are for `pliant bench`",
+                "error: --shape gives {1} sizes for the symbol '{0}', but this command runs at one size (only `pliant bench` takes ranges)",
                 axis.symbol,
                 axis.sizes.len()
             ))),
@@ -66,7 +66,7 @@ impl<'a> Feed<'a> {
         for (name, _) in &self.files {
             if !names.contains(name) && !signature.inputs.iter().any(|i| i.name == *name) {
                 return Err(Failure::new(format!(
-                    "error: '{}' has no parameter '{name}' (it has: {})",
+                    "error: --input: function '{}' has no parameter '{name}' (it has: {})",
                     signature.name,
                     names.join(", ")
                 )));
@@ -83,7 +83,7 @@ impl<'a> Feed<'a> {
                 [path] if input.dtype.is_some() => Value::Tensor(read(path)?),
                 [_, second, ..] if input.dtype.is_some() => {
                     return Err(Failure::new(format!(
-                        "error: --input {name}={second}: '{name}' has a file already"
+                        "error: --input {name}={second}: another --input already names a file for the parameter '{name}'"
                     )));
                 }
                 ref paths => {
@@ -113,12 +113,12 @@ impl<'a> Feed<'a> {
             return Ok(());
         };
         let available = match known.is_empty() {
-            true => "all its sizes are fixed".into(),
-            false => format!("it has: {}", known.join(", ")),
+            true => "all their sizes are constant".into(),
+            false => format!("they have: {}", known.join(", ")),
         };
         let (symbol, name) = (&axis.symbol, &signature.name);
         Err(Failure::new(format!(
-            "error: --shape: '{name}' has no symbol '{symbol}' ({available})"
+            "error: --shape: the inputs of function '{name}' have no symbol '{symbol}' ({available})"
         )))
     }
 }
@@ -167,7 +167,9 @@ fn generate_input(
         return Err(missing(format!("pass --shape {sizes}, or --input {name}=FILE.npy")));
     }
     let sizes = dims.into_iter().collect::<Result<Vec<i64>, &String>>();
-    let dims = sizes.map_err(|text| missing(format!("its dim {text} is not a valid size")))?;
+    let dims = sizes.map_err(|text| {
+        missing(format!("its dim {text} has no valid size for the symbols in --shape"))
+    })?;
     let dtype: DType =
         dtype.parse().map_err(|_| missing(format!("its data type {dtype} is unknown")))?;
     let tensor = filled_tensor(&dims, dtype, fill, seed).map_err(missing)?;

@@ -26,8 +26,9 @@ pub fn parse(texts: &[String]) -> Result<Vec<Axis>, Failure> {
     let mut axes: Vec<Axis> = Vec::new();
     for part in texts.iter().flat_map(|t| t.split(',')).filter(|p| !p.trim().is_empty()) {
         let invalid = |why: &str| Failure::new(format!("error: --shape {part}: {why}"));
-        let (symbol, sizes) =
-            part.split_once('=').ok_or_else(|| invalid("expected SYMBOL=N or SYMBOL=A..B"))?;
+        let (symbol, sizes) = part
+            .split_once('=')
+            .ok_or_else(|| invalid("the value must have the form SYMBOL=N or SYMBOL=A..B"))?;
         let sizes = range(sizes.trim()).map_err(|why| invalid(&why))?;
         let symbol = symbol.trim();
         match axes.iter_mut().find(|a| a.symbol == symbol) {
@@ -42,8 +43,8 @@ pub fn parse(texts: &[String]) -> Result<Vec<Axis>, Failure> {
 fn range(text: &str) -> Result<Vec<i64>, String> {
     let number = |t: &str| match t.trim().parse::<i64>() {
         Ok(n) if n >= 0 => Ok(n),
-        Ok(n) => Err(format!("{n} is not a valid size")),
-        Err(_) => Err(format!("'{t}' is not an integer")),
+        Ok(n) => Err(format!("the size {n} is negative")),
+        Err(_) => Err(format!("the size '{t}' is not an integer")),
     };
     let Some((first, rest)) = text.split_once("..") else { return Ok(vec![number(text)?]) };
     let (last, step) = match rest.split_once(':') {
@@ -52,17 +53,19 @@ fn range(text: &str) -> Result<Vec<i64>, String> {
     };
     let first = number(first)?;
     if last < first {
-        return Err(format!("{last} is less than {first}"));
+        return Err(format!(
+            "the last size {last} of the range is less than the first size {first}"
+        ));
     }
     if step == Some(0) {
-        return Err("the step is 0".into());
+        return Err("the step of the range must be at least 1, but is 0".into());
     }
     let mut sizes = Vec::new();
     let mut at = first;
     while at < last {
         sizes.push(at);
         if sizes.len() > MAX_SHAPES {
-            return Err(format!("the range has more than {MAX_SHAPES} sizes"));
+            return Err(format!("the range has more than the maximum of {MAX_SHAPES} sizes"));
         }
         at = match step {
             Some(step) => at.saturating_add(step),
@@ -84,7 +87,7 @@ pub fn points(axes: &[Axis]) -> Result<Vec<Point>, Failure> {
     let count = axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.sizes.len()));
     if count.is_none_or(|n| n > MAX_SHAPES) {
         return Err(Failure::new(format!(
-            "error: --shape: the sizes have more than {MAX_SHAPES} combinations"
+            "error: --shape: the sizes of all symbols have more than the maximum of {MAX_SHAPES} combinations"
         )));
     }
     let mut points: Vec<Point> = vec![Vec::new()];

@@ -42,20 +42,21 @@ pub(crate) fn compare(module: &IRModule, compile_error: Option<&str>) -> Result<
                     (Err(message), _) => return Err(message),
                 },
             };
-            let difference = |what: String| format!("'{name}' at {sizes}: {what}");
+            let difference =
+                |what: String| format!("function '{name}' at the sizes {sizes}: {what}");
             let Some(native) = to_vm(&copy_args(&args)?) else { continue };
             let native = vms.native.invoke(name, &native);
             compare_outcomes(&expected, &native)
-                .map_err(|what| difference(format!("compiled to native code, {what}")))?;
+                .map_err(|what| difference(format!("compiled to native code: {what}")))?;
             let Some(bytecode) = to_vm(&copy_args(&args)?) else { continue };
             let bytecode = vms.bytecode.invoke(name, &bytecode);
             compare_outcomes(&expected, &bytecode)
-                .map_err(|what| difference(format!("executed as bytecode, {what}")))?;
+                .map_err(|what| difference(format!("executed as bytecode: {what}")))?;
             if let (Err(a), Err(b)) = (native, bytecode)
                 && a.to_string() != b.to_string()
             {
                 return Err(difference(format!(
-                    "fails as native code with\n{a}\nas bytecode with\n{b}"
+                    "it fails with different messages as native code and as bytecode:\n{a}\nand\n{b}"
                 )));
             }
         }
@@ -76,7 +77,7 @@ fn compare_outcomes(
             compare_values(a, &b, "the result (interpreted, then compiled)")
         }
         (Err(_), Err(_)) => Ok(()),
-        (Ok(_), Err(e)) => Err(format!("it fails: {e}")),
+        (Ok(_), Err(e)) => Err(format!("the function fails, but the interpreter succeeds: {e}")),
         (Err(e), Ok(_)) => Err(format!("the function succeeds, but the interpreter fails: {e}")),
     }
 }

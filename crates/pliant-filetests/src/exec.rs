@@ -22,9 +22,12 @@ impl PackedFuncs for TestLibrary {
     fn call(&self, name: &str, args: &[Value]) -> Option<Result<Value, String>> {
         if let Some((_, function)) = FUNCTIONS.iter().find(|row| row.0 == name) {
             let call = || {
-                let args = to_vm(args).ok_or("an argument has no representation in the VM")?;
-                from_vm(&function(&args)?)
-                    .ok_or_else(|| "the result has no representation in the interpreter".into())
+                let args = to_vm(args)
+                    .ok_or("an argument of the packed function has no representation in the VM")?;
+                from_vm(&function(&args)?).ok_or_else(|| {
+                    "the result of the packed function has no representation in the interpreter"
+                        .into()
+                })
             };
             return Some(call());
         }
@@ -90,7 +93,8 @@ pub fn compare(before: &IRModule, after: &IRModule) -> Result<(), String> {
             let Some((args, sizes)) = generate_inputs(f, k) else { continue };
             let result_before = run(before, name, &copy_args(&args)?, &TestLibrary);
             let result_after = run(after, name, &copy_args(&args)?, &TestLibrary);
-            let difference = |what: String| format!("'{name}' at {sizes}: {what}");
+            let difference =
+                |what: String| format!("function '{name}' at the sizes {sizes}: {what}");
             match (result_before, result_after) {
                 (Ok(a), Ok(b)) => {
                     compare_values(&a, &b, "the result").map_err(difference)?;
@@ -99,13 +103,13 @@ pub fn compare(before: &IRModule, after: &IRModule) -> Result<(), String> {
                 (Err(e), Err(_)) => last_error = e.to_string(),
                 (Ok(_), Err(e)) => {
                     return Err(difference(format!(
-                        "fails after the passes: {}",
+                        "the function fails only after the passes: {}",
                         full_message(&e)
                     )));
                 }
                 (Err(e), Ok(_)) => {
                     return Err(difference(format!(
-                        "fails before the passes only: {}",
+                        "the function fails only before the passes: {}",
                         full_message(&e)
                     )));
                 }
@@ -113,7 +117,7 @@ pub fn compare(before: &IRModule, after: &IRModule) -> Result<(), String> {
         }
         if ran == 0 {
             return Err(format!(
-                "'{name}' runs at no size ({last_error}); disable its execution with '# no-run'"
+                "function '{name}' runs successfully at no size ({last_error}); disable its execution with '# no-run'"
             ));
         }
     }

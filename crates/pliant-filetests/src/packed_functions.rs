@@ -82,7 +82,7 @@ fn describe(value: &Value) -> String {
 fn tensor(args: &[Value], i: usize) -> Result<&Tensor, String> {
     match args.get(i) {
         Some(Value::Tensor(t)) => Ok(t),
-        _ => Err(format!("argument {i} must be a tensor")),
+        _ => Err(format!("argument {i} of the packed test function must be a tensor")),
     }
 }
 
@@ -107,8 +107,12 @@ fn write(to: &Tensor, from: &Tensor) -> Outcome {
 /// Locks the state of type `T` that is stored in the opaque object passed as the first argument.
 fn state<T: Any + Send>(args: &[Value]) -> Result<std::sync::MutexGuard<'_, T>, String> {
     let Some(Value::Object(any)) = args.first() else {
-        return Err("the first argument must be an opaque object".into());
+        return Err(
+            "the first argument of the packed test function must be an opaque object".into()
+        );
     };
-    let state = any.downcast_ref::<Mutex<T>>().ok_or("the object has a state of another type")?;
+    let state = any
+        .downcast_ref::<Mutex<T>>()
+        .ok_or("the opaque object contains a state of another type")?;
     Ok(state.lock().unwrap_or_else(PoisonError::into_inner))
 }

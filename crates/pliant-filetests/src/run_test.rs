@@ -29,7 +29,9 @@ pub(crate) fn check(case: &Case) -> Result<String, String> {
     };
     match &case.kind {
         TestKind::Verify if case.errors.is_empty() => Ok(String::new()),
-        TestKind::Verify => Err("the script was accepted, but must be rejected".into()),
+        TestKind::Verify => {
+            Err("the script was accepted, but the test expects that it is rejected".into())
+        }
         TestKind::Print => {
             no_errors_expected(case)?;
             if case.execute {
@@ -53,7 +55,7 @@ fn no_errors_expected(case: &Case) -> Result<(), String> {
     if case.errors.is_empty() {
         Ok(())
     } else {
-        Err("the script was accepted, but must be rejected".into())
+        Err("the script was accepted, but the test expects that it is rejected".into())
     }
 }
 
@@ -95,13 +97,13 @@ fn check_passes(
         }
     };
     if !case.errors.is_empty() {
-        return Err("the passes succeeded, but must fail".into());
+        return Err("the passes succeeded, but the test expects that they fail".into());
     }
     let diagnostics = verify_module(&after, pliant_ops::registry());
     if diagnostics.iter().any(Diagnostic::is_error) {
         let list: Vec<String> = diagnostics.iter().map(Diagnostic::to_string).collect();
         return Err(format!(
-            "the result is not well-formed:\n{}\n{}",
+            "the result of the passes is not well-formed:\n{}\n{}",
             list.join("\n"),
             print(&after)
         ));

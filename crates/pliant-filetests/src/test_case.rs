@@ -65,7 +65,11 @@ impl Case {
             ["#", "test", "run"] => TestKind::Run,
             ["#", "test", "opt", passes] => match passes.strip_prefix("--passes=") {
                 Some(list) => TestKind::Opt(list.split(',').map(str::to_string).collect()),
-                None => return Err(format!("'{passes}' is not --passes=A,B")),
+                None => {
+                    return Err(format!(
+                        "the argument '{passes}' of a test header must have the form --passes=A,B"
+                    ));
+                }
             },
             _ => return Err(format!("the first line is not a test header: {header}")),
         };

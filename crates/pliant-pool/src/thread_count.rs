@@ -40,7 +40,9 @@ fn limit(name: &str) -> Result<Option<usize>, String> {
     };
     match text.to_str().and_then(parse_count) {
         Some(threads) => Ok(Some(threads)),
-        None => Err(format!("{name} is {text:?}, which is not a positive number")),
+        None => Err(format!(
+            "the environment variable {name} is {text:?}, but must be a positive number of threads"
+        )),
     }
 }
 

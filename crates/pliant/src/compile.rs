@@ -254,14 +254,18 @@ fn check_settings(options: &CompileOptions) -> Result<(), Error> {
     }
     if options.threads == Some(0) {
         return Err(Error::option(
-            "the number of threads must be at least 1, but is 0",
-            "leave the number of threads out to use all processors",
+            "the option `threads` must be at least 1, but is 0",
+            "leave the option out to use all processors",
         ));
     }
     if options.threads.is_some_and(|n| n > pliant_pool::MAX_THREADS) {
         return Err(Error::option(
-            format!("the number of threads must be at most {}", pliant_pool::MAX_THREADS),
-            "leave the number of threads out to use all processors",
+            format!(
+                "the option `threads` must be at most {}, but is {}",
+                pliant_pool::MAX_THREADS,
+                options.threads.unwrap_or(0)
+            ),
+            "leave the option out to use all processors",
         ));
     }
     Ok(())

@@ -56,7 +56,7 @@ fn run(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
     let types = types.ok_or_else(|| {
         VmError::check(
             CheckKind::Type,
-            format!("{name}: an operand is nested too deeply or has too many values"),
+            format!("operator {name}: an operand is a tuple that is nested too deeply or has too many values"),
         )
     })?;
     let script = call_script(text, &types);
@@ -127,7 +127,7 @@ fn compile_call(name: &str, script: &str) -> Result<VirtualMachine, String> {
     let program = compile(module, &options).map_err(message)?;
     let is_generic_call = |f: &FuncDef| matches!(f, FuncDef::Packed(name) if name == CALL_OPERATOR);
     if program.executable().funcs().iter().any(is_generic_call) {
-        return Err(format!("{name} is not supported for operands that are not tensors"));
+        return Err(format!("operator {name} is not supported for operands that are not tensors"));
     }
     program.vm().map_err(message)
 }

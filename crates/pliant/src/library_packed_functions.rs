@@ -86,15 +86,18 @@ fn call_gemm(
         .map(|v| match v {
             Value::Tensor(t) => Ok(t),
             other => Err(VmError::type_error(format!(
-                "the arguments of {} must be tensors, but one is {}",
+                "the arguments of the packed function {} must be tensors, but one is {}",
                 variant.name,
                 other.kind()
             ))),
         })
         .collect::<Result<_, _>>()?;
     if tensors.len() != count {
-        let text =
-            format!("{} takes {count} tensors, but {} were passed", variant.name, tensors.len());
+        let text = format!(
+            "the packed function {} takes {count} tensors, but {} were passed",
+            variant.name,
+            tensors.len()
+        );
         return Err(VmError::type_error(text));
     }
     match tensors[0].dtype() {
@@ -102,7 +105,7 @@ fn call_gemm(
         DType::Float64 => run_gemm::<f64>(variant, runtime, &tensors)?,
         other => {
             let text = format!(
-                "the tensors of {} must be of float32 or float64, but are of {other}",
+                "the arguments of the packed function {} must be of dtype float32 or float64, but the first one is of {other}",
                 variant.name
             );
             return Err(VmError::type_error(text));
@@ -129,7 +132,7 @@ fn checked_sizes(
 ) -> Result<GemmSizes, VmError> {
     let shape_error = || {
         let text = format!(
-            "{}: the product of {:?} by {:?} is not of shape {:?}",
+            "{}: the matmul of operands of shapes {:?} and {:?} has no result of shape {:?}",
             variant.name,
             x.shape(),
             w.shape(),
@@ -163,12 +166,12 @@ fn run_gemm<T: GemmElement>(
     let (out, inputs) = (tensors[tensors.len() - 1], &tensors[..tensors.len() - 1]);
     if out.dtype() != T::DTYPE || inputs.iter().any(|t| t.dtype() != T::DTYPE) {
         return Err(VmError::type_error(format!(
-            "the tensors of {} must have one data type, but their data types differ",
+            "the arguments of the packed function {} must have the same dtype, but their dtypes differ",
             variant.name
         )));
     }
     if out.is_read_only() || !out.is_row_major_aligned() {
-        let text = format!("{}: the output is read-only or not row-major", variant.name);
+        let text = format!("{}: the output tensor must be writable and row-major", variant.name);
         return Err(VmError::check(CheckKind::Value, text));
     }
     let contiguous = |t: &Tensor| match t.is_row_major_aligned() && !t.overlaps(out) {
@@ -213,7 +216,7 @@ fn bias_of<T: GemmElement>(
 ) -> Result<Vec<T>, VmError> {
     if bias.shape() != [s.n] {
         let text = format!(
-            "{}: the bias has shape {:?}, but there are {} columns",
+            "{}: the bias has shape {:?}, but the result of the matmul has {} columns",
             variant.name,
             bias.shape(),
             s.n
@@ -389,7 +392,7 @@ mod tests {
         let mismatch =
             call_library("pliant.gemm", &[x.clone(), ramp(&[5, 4], 1), out]).expect("it exists");
         let text = mismatch.expect_err("the sizes differ").to_string();
-        assert!(text.contains("[3, 4, 4] by [5, 4]"), "{text}");
+        assert!(text.contains("[3, 4, 4] and [5, 4]"), "{text}");
         assert!(call_library("pliant.gemm.nothing", &[]).is_none());
     }
 

@@ -197,8 +197,9 @@ pub(crate) fn decode(executable: &Executable) -> Result<IRModule, Error> {
     let mut loops = IRModule::new();
     for (i, name) in names.into_iter().enumerate() {
         let func = module.get(&format!("kernel_{i}"));
-        let func =
-            func.ok_or_else(|| damaged_section(format!("the function of '{name}' is missing")))?;
+        let func = func.ok_or_else(|| {
+            damaged_section(format!("the loop function '{name}' is missing in the section"))
+        })?;
         loops.insert(name, func.clone());
     }
     Ok(loops)
@@ -219,13 +220,14 @@ pub(crate) fn adopt_recompiled(
     for info in executable.loop_funcs() {
         let func = loops.get(&info.name).and_then(|f| f.as_prim());
         let (Some(func), Some(kernel)) = (func, compiled.get(&info.name)) else {
-            let why = format!("the kernel '{}' is missing", info.name);
+            let why =
+                format!("the executable is damaged: the loop function '{}' is missing", info.name);
             return Err(Error::Executable(ExecError::Format(why)));
         };
         let recompiled = kernel_info(kernel, default_kernel_info(&info.name, func));
         if recompiled.args != info.args {
             let why = format!(
-                "the arguments of kernel '{}' differ from the description in the executable",
+                "the executable is damaged: the parameters of loop function '{}' differ from their description",
                 info.name
             );
             return Err(Error::Executable(ExecError::Format(why)));

@@ -111,7 +111,10 @@ impl Model {
         let names = signature.feed_names();
         if let Some((name, _)) = feeds.iter().find(|(n, _)| !names.contains(n)) {
             let help = signature.unknown_input_help(name);
-            return Err(Error::option(format!("there is no input '{name}'"), help));
+            return Err(Error::option(
+                format!("a value is passed for '{name}', but there is no input '{name}'"),
+                help,
+            ));
         }
         let feed = |name: &&str| {
             let value = feeds.iter().find(|(n, _)| n == name).map(|(_, t)| t.clone());

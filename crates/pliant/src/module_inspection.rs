@@ -54,7 +54,7 @@ pub fn stage_text(module: IRModule, stage: &str, constants: bool) -> Result<Stri
         (_, Ok(pass)) => Some(pass.name().to_string()),
         (_, Err(_)) => {
             let help = "the stages are input, loops, bytecode and the passes that `pliant opt --list` shows";
-            return Err(Error::option(format!("there is no stage '{stage}'"), help));
+            return Err(Error::option(format!("there is no compilation stage '{stage}'"), help));
         }
     };
     let mut module = module;

@@ -158,7 +158,9 @@ pub fn register_pass(
 ) -> Result<(), Error> {
     if pass_list().iter().any(|known| known.name.eq_ignore_ascii_case(name)) {
         return Err(Error::option(
-            format!("a pass '{name}' exists already"),
+            format!(
+                "the pass '{name}' cannot be registered, because a pass of this name exists already"
+            ),
             "register it under another name",
         ));
     }
@@ -197,7 +199,7 @@ pub fn find_pass(name: &str) -> Result<Box<dyn ModulePass>, Error> {
                 "the pass '{name}' takes parameters, so it cannot be created from its name alone"
             ),
             format!(
-                "construct it in Python with relax.transform.{name}(...), in Rust with its type"
+                "construct the pass in Python with relax.transform.{name}(...), in Rust with its type"
             ),
         ));
     }

@@ -38,8 +38,8 @@ pub fn parse(name: &str, text: &str) -> Result<Script, (Error, SourceMap)> {
 pub fn parse_file(path: &Path) -> Result<Script, (Error, SourceMap)> {
     let text = std::fs::read_to_string(path).map_err(|e| {
         let error = Error::option(
-            format!("cannot read {}: {e}", path.display()),
-            "give the path of a script in UTF-8",
+            format!("cannot read the script {}: {e}", path.display()),
+            "pass the path of a text file in UTF-8",
         );
         (error, SourceMap::new())
     })?;

@@ -54,13 +54,14 @@ pub fn register_op(
     attrs: &[(&str, Option<AttrValue>)],
     te: impl Fn(&[Tensor], &Attrs) -> Result<Vec<Tensor>, TeError> + Send + Sync + 'static,
 ) -> Result<(), Error> {
-    let to_tensor = |arg: &TeArg| match arg {
+    let op = name.to_string();
+    let to_tensor = move |arg: &TeArg| match arg {
         TeArg::Tensor(tensor) => Ok(tensor.clone()),
         // A number is a tensor of rank 0.
         TeArg::Scalar(value) => {
             Ok(pliant_ops::te::compute(Vec::new(), "scalar", |_| value.clone()))
         }
-        _ => Err(TeError::new("an operand is not a tensor")),
+        _ => Err(TeError::new(format!("an operand of operator {op} is not a tensor"))),
     };
     let spec = UserOpSpec {
         name: name.to_string(),
@@ -69,7 +70,7 @@ pub fn register_op(
         te: Box::new(move |args, attrs| {
             // Trailing operands that are `None` are absent.
             let count = args.iter().rposition(|a| !matches!(a, TeArg::None)).map_or(0, |k| k + 1);
-            te(&args[..count].iter().map(to_tensor).collect::<Result<Vec<_>, _>>()?, attrs)
+            te(&args[..count].iter().map(&to_tensor).collect::<Result<Vec<_>, _>>()?, attrs)
         }),
     };
     register_user_op(spec)

@@ -454,7 +454,7 @@ impl FunctionGen<'_> {
                     let name = self.func.str(*name).clone();
                     if self.module.get(&name).is_none() {
                         return Err(PassError::user(format!(
-                            "'{name}' is called, but the module has no such function"
+                            "function '{name}' is called, but the module has no function of this name"
                         )));
                     }
                     if let Some(kernel) = self.kernels.get(&name) {

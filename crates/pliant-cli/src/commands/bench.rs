@@ -88,7 +88,7 @@ pub fn bench(args: &BenchArgs, out: &mut dyn Write, err: &mut dyn Write) -> Resu
 
 fn write_file(path: &Path, text: String) -> Result<(), Failure> {
     std::fs::write(path, text)
-        .map_err(|e| Failure::new(format!("error: cannot write {}: {e}", path.display())))
+        .map_err(|e| Failure::new(format!("error: cannot write the file {}: {e}", path.display())))
 }
 
 /// Measures runs at one shape, after one warm-up run. There are at least three runs, and further
@@ -123,7 +123,8 @@ fn measure(
 fn with_shape(point: &Point, error: pliant::Error) -> Failure {
     let mut failure = Failure::from(error);
     if !point.is_empty() {
-        failure.text = format!("{}\nat {}", failure.text.trim_end(), shape_option::text(point));
+        failure.text =
+            format!("{}\nat the sizes {}", failure.text.trim_end(), shape_option::text(point));
     }
     failure
 }

@@ -41,16 +41,21 @@ fn check_onnx(args: &CheckArgs, file: &Path, out: &mut dyn Write) -> Result<(), 
         // The files of several models are kept apart, since their names may be equal.
         let stem = file.file_stem().map(Path::new).unwrap_or(Path::new(""));
         let dir = if args.files.len() > 1 { dir.join(stem) } else { dir.clone() };
-        let written = report
-            .write_reduced(&dir)
-            .map_err(|e| Failure::new(format!("error: cannot write {}: {e}", dir.display())))?;
+        let written = report.write_reduced(&dir).map_err(|e| {
+            Failure::new(format!(
+                "error: cannot write the reduced models to {}: {e}",
+                dir.display()
+            ))
+        })?;
         for path in &written {
             writeln!(out, "wrote {}", path.display())?;
         }
     }
     match report.findings.len() {
         0 => Ok(()),
-        1 => Err(Failure::new(format!("error: {}: 1 problem", file.display()))),
-        n => Err(Failure::new(format!("error: {}: {n} problems", file.display()))),
+        1 => Err(Failure::new(format!("error: the check of {} found 1 problem", file.display()))),
+        n => {
+            Err(Failure::new(format!("error: the check of {} found {n} problems", file.display())))
+        }
     }
 }

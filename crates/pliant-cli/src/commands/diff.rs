@@ -19,7 +19,9 @@ use crate::{Failure, progress};
 pub fn diff(args: &DiffArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Failure> {
     if FileKind::of(&args.file) != FileKind::Onnx {
         let file = args.file.display();
-        return Err(Failure::new(format!("error: {file}: only ONNX models (.onnx) run on a peer")));
+        return Err(Failure::new(format!(
+            "error: {file} is not an ONNX model (.onnx), but `pliant diff` compares only ONNX models"
+        )));
     }
     let file = program_loading::open_onnx(&args.file)?;
     let (ours, feeds) = run_pliant(args, &file, false, err)?;
@@ -35,7 +37,10 @@ pub fn diff(args: &DiffArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result
     let location = first_node(args, &file, &feeds, err)?;
     writeln!(out, "{location}")?;
     let differ = pairs.iter().filter(|(_, v)| !v.agrees()).count();
-    Err(Failure::new(format!("error: {differ} of {} outputs differ", pairs.len())))
+    Err(Failure::new(format!(
+        "error: {differ} of {} outputs differ from those of the peer",
+        pairs.len()
+    )))
 }
 
 /// The inputs of a run, by name.
@@ -53,8 +58,9 @@ fn run_pliant(
     let options =
         ImportOptions { intermediates, allow_specialization: true, ..ImportOptions::default() };
     let mut sources = SourceMap::new();
-    let imported = onnx::import_with(file, &options, &mut sources)
-        .map_err(|e| Failure::new(format!("error: {}: {e}", args.file.display())))?;
+    let imported = onnx::import_with(file, &options, &mut sources).map_err(|e| {
+        Failure::new(format!("error: the ONNX model {} cannot be run: {e}", args.file.display()))
+    })?;
     let compiled = program_loading::compile(imported.module, &sources, &args.build, err)?;
     spinner.finish_and_clear();
     let feed = Feed::new(&args.feed)?;
@@ -159,9 +165,13 @@ impl fmt::Display for Verdict {
                     "differs in {different} of {total} elements, by {max_difference:.3e} at most"
                 )
             }
-            Verdict::Empty(shapes) => write!(f, "agrees, without elements: {shapes}"),
+            Verdict::Empty(shapes) => {
+                write!(f, "agrees, although the shapes without elements differ: {shapes}")
+            }
             Verdict::TypesDiffer(how) => write!(f, "differs: {how}"),
-            Verdict::NotCompared => write!(f, "not compared"),
+            Verdict::NotCompared => {
+                write!(f, "was not compared, because it is not a tensor on both sides")
+            }
         }
     }
 }
@@ -185,10 +195,18 @@ fn compare_tensors(args: &DiffArgs, our: &Tensor, their: &Tensor) -> Verdict {
     // A peer does not know the item shape of a loop output that no iteration has produced.
     let empty = our.numel() == 0 && their.numel() == 0 && our.ndim() == their.ndim();
     if empty && our.dtype() == their.dtype() && our.shape() != their.shape() {
-        return Verdict::Empty(format!("{} here, {} there", describe(our), describe(their)));
+        return Verdict::Empty(format!(
+            "Pliant returns {}, the peer {}",
+            describe(our),
+            describe(their)
+        ));
     }
     if our.shape() != their.shape() || our.dtype() != their.dtype() {
-        return Verdict::TypesDiffer(format!("{} here, {} there", describe(our), describe(their)));
+        return Verdict::TypesDiffer(format!(
+            "Pliant returns {}, the peer {}",
+            describe(our),
+            describe(their)
+        ));
     }
     let (Ok(a), Ok(b)) = (our.to_f64_vec(), their.to_f64_vec()) else {
         return Verdict::NotCompared;

@@ -21,7 +21,9 @@ pub fn hwbench(args: &HwbenchArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let max_threads = args.threads.map_or_else(hardware::default_threads, NonZeroUsize::get);
     if max_threads > hardware::MAX_THREADS {
         let limit = hardware::MAX_THREADS;
-        return Err(Failure::new(format!("error: --threads must be at most {limit}")));
+        return Err(Failure::new(format!(
+            "error: --threads must be at most {limit}, but is {max_threads}"
+        )));
     }
     let counts = thread_counts(max_threads);
     description(out)?;

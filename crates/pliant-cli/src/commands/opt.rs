@@ -17,7 +17,11 @@ pub fn opt(args: &OptArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(
     if args.list_rules {
         return list_rules(out);
     }
-    let Some(file) = &args.file else { return Err(Failure::new("error: no model was given")) };
+    let Some(file) = &args.file else {
+        return Err(Failure::new(
+            "error: the command line names no model: pass the path of an ONNX model or a script",
+        ));
+    };
     let source = program_loading::read(file, err)?;
     let failed = |e: Error| Failure::of(&e, &source.sources);
     let timing = Arc::new(Timing::new());
@@ -34,8 +38,9 @@ pub fn opt(args: &OptArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(
     let module = pliant::transform(source.module, &args.passes, &ctx).map_err(failed)?;
     let text = pliant::print(&module);
     match &args.output {
-        Some(path) => std::fs::write(path, text)
-            .map_err(|e| Failure::new(format!("error: cannot write {}: {e}", path.display())))?,
+        Some(path) => std::fs::write(path, text).map_err(|e| {
+            Failure::new(format!("error: cannot write the file {}: {e}", path.display()))
+        })?,
         None => out.write_all(text.as_bytes())?,
     }
     if args.timing {

@@ -55,12 +55,12 @@ fn models_run_from_onnx_files_and_executables() {
     let (code, _, err) = pliant(&["run", &model, "--input", &input]);
     assert!(code == 1 && err.contains("'x'"), "{err}");
     for (wrong, part) in [
-        (&["--shape", "m=2"][..], "has no symbol 'm' (it has: n)"),
+        (&["--shape", "m=2"][..], "have no symbol 'm' (they have: n)"),
         (&[][..], "pass --shape n=N, or --input x=FILE.npy"),
-        (&["--shape", "n=1..4"][..], "ranges are for `pliant bench`"),
-        (&["--shape", "n=4..1"][..], "1 is less than 4"),
+        (&["--shape", "n=1..4"][..], "only `pliant bench` takes ranges"),
+        (&["--shape", "n=4..1"][..], "the last size 1 of the range is less than the first size 4"),
         (&["--input", "z=a.npy"][..], "no parameter 'z' (it has: x)"),
-        (&["--input", "x"][..], "expected NAME=FILE.npy"),
+        (&["--input", "x"][..], "must have the form NAME=FILE.npy"),
     ] {
         let (code, _, err) = pliant(&[&["run", &model][..], wrong].concat());
         assert!(code == 1 && err.contains(part), "{wrong:?}: {err}");
@@ -88,7 +88,10 @@ fn declared_symbols_are_fixed_or_checked() {
     let (code, out, err) = pliant(&["run", &program, "--fill", "zeros"]);
     assert!(code == 0 && out.starts_with("y: float32 [4, 3]"), "{err}");
     let (code, _, err) = compile("m=4");
-    assert!(code == 1 && err.contains("no input has that symbol (they have: n)"), "{err}");
+    assert!(
+        code == 1 && err.contains("no input of the model has the symbol 'm' (the symbols are: n)"),
+        "{err}"
+    );
     // Loading a program also reports its time.
     let (code, _, err) = pliant(&["run", &program, "--timing"]);
     assert!(code == 0 && err.contains("ReadFile") && err.contains("total"), "{err}");
@@ -136,7 +139,7 @@ fn bench_sweeps_shapes_and_plots() {
     let dark = pixels.iter().filter(|p| **p < 128).count();
     assert!(dark > 2000 && dark < pixels.len() / 4, "{dark} of {}", pixels.len());
     let (code, _, err) = pliant(&["bench", &model, "--shape", "n=0..10000000:1"]);
-    assert!(code == 1 && err.contains("more than 10000"), "{err}");
+    assert!(code == 1 && err.contains("more than the maximum of 10000"), "{err}");
     let (code, _, err) = pliant(&["bench", &model, "--shape", "n=1", "--time=-1"]);
     assert!(code == 2 && err.contains("--time"), "{err}");
 }
@@ -176,12 +179,16 @@ fn wrong_arguments_are_reported_before_compiling() {
         (
             &["diff", &layer, "--rtol", "nan"][..],
             2,
-            "expected a finite number that is not negative",
+            "the tolerance must be a finite, non-negative number",
         ),
-        (&["diff", &layer, "--atol=-1"][..], 2, "expected a finite number that is not negative"),
-        (&["bench", &layer, "--shape", "n=1", "--plot", "x.jpg"][..], 2, "ends with .png"),
+        (
+            &["diff", &layer, "--atol=-1"][..],
+            2,
+            "the tolerance must be a finite, non-negative number",
+        ),
+        (&["bench", &layer, "--shape", "n=1", "--plot", "x.jpg"][..], 2, "end with .png"),
         (&["bench", &layer, "--shape", "n=1", "--csv", "/nope/x.csv"][..], 1, "write /nope/x.csv"),
-        (&["compile", &layer, "-o", "/nope/x.plx"][..], 1, "cannot write /nope/x.plx:"),
+        (&["compile", &layer, "-o", "/nope/x.plx"][..], 1, "cannot write the file /nope/x.plx:"),
         (&["run", &folder][..], 1, "is a folder"),
     ] {
         let (exit, _, err) = pliant(args);

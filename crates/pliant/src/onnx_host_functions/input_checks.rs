@@ -42,7 +42,7 @@ fn check_value(value: &Value, what: &str, kind: &str) -> Result<(), VmError> {
 fn check_tensor(tensor: &Tensor, what: &str, kind: &str) -> Result<(), VmError> {
     let (dtype, dims) = kind.split_once('[').unwrap_or((kind, ""));
     if tensor.dtype().name() != dtype {
-        let text = format!("{what} must be of {dtype}, but is of {}", tensor.dtype());
+        let text = format!("{what} must be of dtype {dtype}, but is of {}", tensor.dtype());
         return Err(VmError::check(CheckKind::DType, text));
     }
     let Some(dims) = dims.strip_suffix(']') else { return Ok(()) };
@@ -79,7 +79,7 @@ mod tests {
         );
         let dtype = message(items(), "sequence(int64)");
         assert!(
-            dtype.contains("item 0 of input 's' must be of int64, but is of float32"),
+            dtype.contains("item 0 of input 's' must be of dtype int64, but is of float32"),
             "{dtype}"
         );
         let shape = message(items(), "sequence(float32[2, 3])");

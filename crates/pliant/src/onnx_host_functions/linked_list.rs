@@ -67,11 +67,11 @@ fn chain(value: &Value) -> Result<Option<Arc<Link>>, VmError> {
         Value::Object(object) => match object.clone().downcast::<Link>() {
             Ok(link) => Ok(Some(link)),
             Err(_) => Err(value_error(
-                "the argument must be a list of loop results (chain), but is another object",
+                "the first argument of a pliant.chain function must be a list of loop results, but is another object",
             )),
         },
         other => Err(value_error(format!(
-            "the argument must be a list of loop results (chain), but is {}",
+            "the first argument of a pliant.chain function must be a list of loop results, but is {}",
             other.kind()
         ))),
     }
@@ -104,7 +104,7 @@ pub(super) fn push(args: &[Value]) -> Outcome {
     {
         let kind = |t: &Tensor| format!("{} {:?}", t.dtype(), t.shape());
         let text = format!(
-            "the iterations of a loop must produce tensors of one shape, but one is {} and the next {}",
+            "the iterations of an ONNX Loop or Scan must produce scan outputs of one shape and dtype, but one is {} and the next {}",
             kind(last),
             kind(item)
         );
@@ -136,7 +136,7 @@ pub(super) fn stack(args: &[Value]) -> Outcome {
     let rows = items.iter().map(|item| {
         let Value::Tensor(item) = item else {
             return Err(value_error(format!(
-                "an iteration must produce a tensor, but produced {}",
+                "each iteration of an ONNX Loop or Scan must produce a tensor as scan output, but one produced {}",
                 item.kind()
             )));
         };

@@ -60,7 +60,10 @@ pub(crate) fn register() {
 fn argument_error(name: &str, args: &[Value]) -> VmError {
     match args.first() {
         Some(first) if name.starts_with("pliant.sequence.") && first.as_tuple().is_none() => {
-            value_error(format!("the first argument must be a sequence, but is {}", first.kind()))
+            value_error(format!(
+                "{name}: the first argument must be a sequence, but is {}",
+                first.kind()
+            ))
         }
         _ => VmError::type_error(format!("{name}: the number or types of the arguments are wrong")),
     }

@@ -25,11 +25,11 @@ pub(super) fn make(args: &[Value]) -> Outcome {
 fn position(operand: &Value, length: usize, count: usize) -> Result<usize, VmError> {
     let Value::Tensor(operand) = operand else {
         return Err(value_error(format!(
-            "a sequence position must be a tensor, not {}",
+            "the position in a sequence must be a tensor, not {}",
             operand.kind()
         )));
     };
-    let index = integer(operand, "a sequence position")?;
+    let index = integer(operand, "the position in a sequence")?;
     let position = if index < 0 { index.saturating_add(length as i64) } else { index };
     usize::try_from(position).ok().filter(|&p| p < count).ok_or_else(|| {
         let text = format!("position {index} is out of range for a sequence of {length} items");
@@ -101,10 +101,11 @@ pub(super) fn get(args: &[Value]) -> Outcome {
 /// Normalises an axis of a tensor of rank `rank`; negative axes count from the end.
 fn axis_of(axis: i64, rank: usize) -> Result<usize, VmError> {
     let normal = if axis < 0 { axis.saturating_add(rank as i64) } else { axis };
-    usize::try_from(normal)
-        .ok()
-        .filter(|&a| a < rank)
-        .ok_or_else(|| value_error(format!("axis {axis} is out of range for rank {rank}")))
+    usize::try_from(normal).ok().filter(|&a| a < rank).ok_or_else(|| {
+        value_error(format!(
+            "the axis of a sequence operation is {axis}, which is out of range for rank {rank}"
+        ))
+    })
 }
 
 /// Host function with the arguments `(sequence, axis, new)`: concatenates the tensors of the sequence along the axis.
@@ -115,7 +116,9 @@ pub(super) fn concat(args: &[Value]) -> Outcome {
     };
     let new = new.as_int().ok_or_else(|| argument_error(host::SEQUENCE_CONCAT, args))? != 0;
     let tensors: Option<Vec<&Tensor>> = items.iter().map(Value::as_tensor).collect();
-    let tensors = tensors.ok_or_else(|| value_error("an item of the sequence is not a tensor"))?;
+    let tensors = tensors.ok_or_else(|| {
+        value_error("a sequence to be concatenated contains an item that is not a tensor")
+    })?;
     let Some(first) = tensors.first() else {
         return Err(value_error("an empty sequence cannot be concatenated"));
     };
@@ -134,7 +137,7 @@ pub(super) fn concat(args: &[Value]) -> Outcome {
 /// Concatenates tensors along an existing axis.
 pub(super) fn concatenate(parts: &[Tensor], axis: usize) -> Result<Tensor, VmError> {
     let Some(first) = parts.first() else {
-        return Err(value_error("there are no tensors to concatenate"));
+        return Err(value_error("an empty list of tensors cannot be concatenated"));
     };
     let mut shape = first.shape().to_vec();
     let mut length = 0i64;
@@ -145,15 +148,15 @@ pub(super) fn concatenate(parts: &[Tensor], axis: usize) -> Result<Tensor, VmErr
         if !same {
             let kind = |t: &Tensor| format!("{} {:?}", t.dtype(), t.shape());
             let text = format!(
-                "{} and {} cannot be concatenated along axis {axis}",
+                "the tensors {} and {} cannot be concatenated along axis {axis}, because their dtypes or other dims differ",
                 kind(first),
                 kind(part)
             );
             return Err(VmError::check(CheckKind::Shape, text));
         }
-        length = length
-            .checked_add(part.shape()[axis])
-            .ok_or_else(|| value_error("the concatenated tensor is too large"))?;
+        length = length.checked_add(part.shape()[axis]).ok_or_else(|| {
+            value_error("the size of the concatenated tensor along the axis exceeds 64 bits")
+        })?;
     }
     shape[axis] = length;
     let out = Tensor::empty(&shape, first.dtype())?;
@@ -206,20 +209,20 @@ pub(super) fn split(args: &[Value]) -> Outcome {
     let count = match lengths {
         Value::Tensor(t) if t.ndim() > 0 => t.numel() as i64,
         Value::Tensor(t) => {
-            let part_length = integer(t, "a part length")?.max(1);
+            let part_length = integer(t, "the length of the parts of a split")?.max(1);
             size / part_length + i64::from(size % part_length != 0)
         }
         _ => size,
     };
     if count > MAX_PARTS {
         return Err(value_error(format!(
-            "a split into {count} parts exceeds the maximum of {MAX_PARTS}"
+            "a tensor is split into a sequence of {count} parts, more than the maximum of {MAX_PARTS}"
         )));
     }
     let (lengths, drop) = match lengths {
         Value::None => (vec![1; size as usize], !keepdims),
         Value::Tensor(t) if t.ndim() == 0 => {
-            (equal_parts(size, integer(t, "a part length")?)?, false)
+            (equal_parts(size, integer(t, "the length of the parts of a split")?)?, false)
         }
         Value::Tensor(t) if t.dtype() != DType::UInt64 => (t.to_i64_vec()?, false),
         _ => return Err(argument_error(host::SEQUENCE_SPLIT, args)),
@@ -228,7 +231,9 @@ pub(super) fn split(args: &[Value]) -> Outcome {
     if total != Some(size) {
         let first = &lengths[..lengths.len().min(MAX_SHOWN_LENGTHS)];
         let more = if first.len() < lengths.len() { " and more" } else { "" };
-        let text = format!("part lengths {first:?}{more} do not add up to the axis size {size}");
+        let text = format!(
+            "the part lengths {first:?}{more} of a split to a sequence do not add up to the axis size {size}"
+        );
         return Err(VmError::check(CheckKind::Shape, text));
     }
     let mut items = Vec::with_capacity(lengths.len());
@@ -251,7 +256,7 @@ pub(super) fn split(args: &[Value]) -> Outcome {
 fn equal_parts(size: i64, part_length: i64) -> Result<Vec<i64>, VmError> {
     if part_length < 1 {
         return Err(value_error(format!(
-            "the length of parts must be at least 1, but is {part_length}"
+            "the length of the parts of a split to a sequence must be at least 1, but is {part_length}"
         )));
     }
     Ok((0..size).step_by(part_length as usize).map(|start| part_length.min(size - start)).collect())

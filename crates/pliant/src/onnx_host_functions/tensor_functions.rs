@@ -16,7 +16,7 @@ pub(super) fn bitcast(args: &[Value]) -> Outcome {
     };
     if x.dtype().size() != dtype.size() {
         return Err(value_error(format!(
-            "{} cannot be bitcast to {dtype}: the sizes differ",
+            "a {} tensor cannot be bitcast to {dtype}, because the element sizes differ",
             x.dtype()
         )));
     }
@@ -36,14 +36,14 @@ pub(super) fn bitcast(args: &[Value]) -> Outcome {
 pub(super) fn det(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
     let [Value::Tensor(x)] = args else { return Err(argument_error(host::DET, args)) };
     let [batch @ .., rows, columns] = x.shape() else {
-        let text = format!(
-            "the operand of a determinant must contain matrices, but has shape {:?}",
-            x.shape()
-        );
+        let text =
+            format!("the operand of Det must have at least 2 dims, but has shape {:?}", x.shape());
         return Err(VmError::check(CheckKind::Shape, text));
     };
     if rows != columns {
-        let text = format!("a matrix of {rows} rows and {columns} columns has no determinant");
+        let text = format!(
+            "the operand of Det must contain square matrices, but they have {rows} rows and {columns} columns"
+        );
         return Err(VmError::check(CheckKind::Shape, text));
     }
     let size = *rows as usize;
@@ -73,7 +73,7 @@ pub(super) fn det(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
         }
         other => {
             return Err(value_error(format!(
-                "the operand of a determinant must be a tensor of floats, but is of {other}"
+                "the operand of Det must be a float tensor, but is of dtype {other}"
             )));
         }
     }))

@@ -118,7 +118,9 @@ impl FunctionGen<'_> {
     ) -> Result<Exit, PassError> {
         let func = self.module.get(name).and_then(|f| f.as_relax());
         let func = func.ok_or_else(|| {
-            PassError::internal(format!("the loop function '{name}' does not exist"))
+            PassError::internal(format!(
+                "the function '{name}' of a while_loop does not exist in the module"
+            ))
         })?;
         let mut inner = FunctionGen::new(
             (self.module, self.kernels),
