@@ -34,7 +34,7 @@ def as_module(mod: IRModule | Function | PrimFunc) -> IRModule:
         return mod
     if isinstance(mod, _core.relax.Function | PrimFunc):
         return IRModule.from_expr(mod)
-    raise TypeError(f"expected an IRModule, a function, a path or an ONNX model, got {type(mod).__name__}")
+    raise TypeError(f"the program must be an IRModule, a function, a path or an ONNX model, got {type(mod).__name__}")
 
 
 def compile(
@@ -89,7 +89,7 @@ def compile(
         if allowed is not None:
             options.setdefault("seconds", allowed)
     elif facts:
-        raise TypeError(f"{', '.join(facts)}: these options are for ONNX models")
+        raise TypeError(f"the options {', '.join(facts)} are only for ONNX models, but the program is not one")
     elif isinstance(mod, str | os.PathLike):
         program = _read(os.fspath(mod))
     return Model(compile_module(program, target, options), shapes)

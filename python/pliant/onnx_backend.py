@@ -49,7 +49,7 @@ class PliantBackendRep(BackendRep):
         else:
             given = list(inputs) if isinstance(inputs, Sequence) else [inputs]
             if len(given) > len(names):
-                raise ValueError(f"got {len(given)} inputs, but the model takes {len(names)}")
+                raise ValueError(f"{len(given)} inputs are passed, but the model takes {len(names)}")
             feeds = {name: _to_input(value) for name, value in zip(names, given, strict=False)}
         results = self.model.run(None, feeds, timeout=timeout)
         return tuple(_to_declared_type(value, info.type) for value, info in zip(results, self._outputs, strict=True))
@@ -105,7 +105,7 @@ class PliantBackend(Backend):
         given = list(inputs) if isinstance(inputs, Sequence) else [inputs]
         values = [np.asarray(v) for v in given]
         if len(names) != len(values):
-            raise ValueError(f"got {len(values)} inputs, but the node reads {len(names)}")
+            raise ValueError(f"{len(values)} inputs are passed, but the node reads {len(names)}")
         infos = [
             onnx.helper.make_tensor_value_info(n, onnx.helper.np_dtype_to_tensor_dtype(v.dtype), v.shape)
             for n, v in zip(names, values, strict=True)

@@ -63,7 +63,7 @@ def get_global_func(name: str, allow_missing: bool = False) -> PackedFunction | 
     """
     func = _core.registry_get(name)
     if func is None and not allow_missing:
-        raise ValueError(f"no function is registered as '{name}'")
+        raise ValueError(f"no packed function is registered as '{name}'")
     return func
 
 
@@ -73,7 +73,7 @@ def remove_global_func(name: str) -> None:
     Raises ``ValueError`` if no function is registered under the name.
     """
     if not _core.registry_remove(name):
-        raise ValueError(f"no function is registered as '{name}'")
+        raise ValueError(f"no packed function is registered as '{name}'")
 
 
 def list_global_func_names() -> list[str]:

@@ -389,7 +389,7 @@ def test_options() -> None:
         pliant.compile(mod, target="cuda")
     with pytest.raises(ValueError, match="no pipeline 'nonsense'"):
         pliant.compile(mod, pipeline="nonsense")
-    with pytest.raises(TypeError, match="expected an IRModule, a function, a path or an ONNX model, got int"):
+    with pytest.raises(TypeError, match="the program must be an IRModule, a function, a path or an ONNX model, got int"):
         pliant.compile(3)  # type: ignore[arg-type]
     with pytest.raises(pliant.UnsupportedError, match="model.bin"):
         pliant.compile("model.bin")

@@ -92,7 +92,7 @@ def test_edits_equal_list_model(seed: int) -> None:
         elif old:
             name = rng.choice(old)
             if plain.read(name):
-                with pytest.raises(ValueError, match="because it is used"):
+                with pytest.raises(ValueError, match="because other bindings use it"):
                     rewrite.remove_unused(known[name])
             else:
                 rewrite.remove_unused(known[name])

@@ -369,7 +369,7 @@ def test_long_chains(length: int) -> None:
 def test_functors_reject_unknown_nodes() -> None:
     with pytest.raises(NotImplementedError, match="visit_var_"):
         relax.ExprFunctor().visit_expr(relax.Var("x"))
-    with pytest.raises(TypeError, match="is not a graph-level expression"):
+    with pytest.raises(TypeError, match="a graph-level expression is required"):
         PyExprVisitor().visit_expr(3)
     with pytest.raises(TypeError, match="PyExprMutator"):
         mutator(int)

@@ -196,7 +196,7 @@ def test_packed_functions(packed: Any) -> None:
     assert "test.sum" in pliant.registry.list_global_func_names()
     with pytest.raises(ValueError, match="already registered"):
         pliant.register_func("test.sum", print)
-    with pytest.raises(ValueError, match="no function is registered as 'test.none'"):
+    with pytest.raises(ValueError, match="no packed function is registered as 'test.none'"):
         pliant.get_global_func("test.none")
     assert pliant.get_global_func("test.none", allow_missing=True) is None
     with pytest.raises(TypeError, match="callable"):

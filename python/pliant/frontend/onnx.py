@@ -183,9 +183,9 @@ def _divisors(divisible: Any) -> Mapping[str, int]:
     divisors = _mapping("divisible", divisible, "numbers by symbol")
     for name, number in divisors.items():
         if isinstance(number, bool) or not isinstance(number, int):
-            raise TypeError(f"divisible: expected a number for '{name}', got {number!r}")
+            raise TypeError(f"divisible: the divisor of symbol '{name}' must be an int, got {number!r}")
         if not 1 <= number <= _MAX_SIZE:
-            raise ValueError(f"divisible: '{name}' cannot be divisible by {number}")
+            raise ValueError(f"divisible: the divisor of symbol '{name}' must be from 1 to 2**63 - 1, got {number}")
     return divisors
 
 
@@ -205,9 +205,9 @@ def declared_dims(name: str, dims: Any) -> list[tuple[int, str | None, int | Non
     for axis, entry in entries:
         where = f"dynamic_shapes of '{name}', dim {axis}"
         if isinstance(axis, bool) or not isinstance(axis, int):
-            raise TypeError(f"{where}: an axis must be a number")
+            raise TypeError(f"{where}: the axis must be an int")
         if not 0 <= axis <= _MAX_SIZE:
-            raise ValueError(f"{where}: an axis must not be negative")
+            raise ValueError(f"{where}: the axis must be from 0 to 2**63 - 1")
         if entry is None:
             continue
         parsed = _parse_dim(entry)
@@ -217,9 +217,9 @@ def declared_dims(name: str, dims: Any) -> list[tuple[int, str | None, int | Non
         symbol, min_size, max_size = parsed
         for bound in (min_size, max_size):
             if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int)):
-                raise TypeError(f"{where}: expected a size, got {bound!r}")
+                raise TypeError(f"{where}: a minimum or maximum size must be an int, got {bound!r}")
             if bound is not None and not 0 <= bound <= _MAX_SIZE:
-                raise ValueError(f"{where}: {bound} is not a valid size (0 to 2**63 - 1)")
+                raise ValueError(f"{where}: a minimum or maximum size must be from 0 to 2**63 - 1, got {bound}")
         if parsed == ("", None, None):
             continue
         if symbol is not None and not _is_size_expression(symbol):
@@ -358,4 +358,4 @@ def source_of(model: Source | Any) -> str | bytes:
     if hasattr(model, "SerializeToString"):
         data: bytes = model.SerializeToString()
         return data
-    raise TypeError(f"expected a path, bytes or an onnx.ModelProto, got {type(model).__name__}")
+    raise TypeError(f"the model must be a path, bytes or an onnx.ModelProto, got {type(model).__name__}")

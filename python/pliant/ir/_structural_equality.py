@@ -36,13 +36,13 @@ class _Comparison:
         if isinstance(lhs, list | tuple) and isinstance(rhs, list | tuple):
             return self._lists(lhs, rhs)
         if isinstance(lhs, _Scalar) and isinstance(rhs, _Scalar):
-            return None if self._scalars(lhs, rhs) else f"{lhs} on the left, {rhs} on the right"
+            return None if self._scalars(lhs, rhs) else f"the values differ: {lhs} on the left, {rhs} on the right"
         if isinstance(lhs, _relax.StructInfo) and isinstance(rhs, _relax.StructInfo):
             return self._types(lhs, rhs)
         if _is_statement(lhs) and _is_statement(rhs):
             return self._statements(lhs, rhs)
         if lhs is None or isinstance(lhs, str):
-            return None if lhs == rhs else f"{lhs!r} on the left, {rhs!r} on the right"
+            return None if lhs == rhs else f"the values differ: {lhs!r} on the left, {rhs!r} on the right"
         if _is_part(lhs) and _is_part(rhs):
             return self._parts(lhs, rhs)
         return _core.structural_difference(lhs, rhs)
@@ -51,15 +51,15 @@ class _Comparison:
         other = {_key(k): v for k, v in rhs.items()}
         for key, value in lhs.items():
             if _key(key) not in other:
-                return f"the key {key} is on the left only"
+                return f"the key {key} exists on the left only"
             found = self.of(value, other.pop(_key(key)))
             if found is not None:
                 return f"{key}: {found}"
-        return None if not other else f"the key {next(iter(other))} is on the right only"
+        return None if not other else f"the key {next(iter(other))} exists on the right only"
 
     def _lists(self, lhs: Sequence[Any], rhs: Sequence[Any]) -> str | None:
         if len(lhs) != len(rhs):
-            return f"{len(lhs)} items on the left, {len(rhs)} on the right"
+            return f"the number of items differs: {len(lhs)} on the left, {len(rhs)} on the right"
         for i, (a, b) in enumerate(zip(lhs, rhs, strict=True)):
             found = self.of(a, b)
             if found is not None:
@@ -72,7 +72,7 @@ class _Comparison:
         lhs, rhs = _as_expr(lhs), _as_expr(rhs)
         left, right = _relax.find_vars(lhs, "free"), _relax.find_vars(rhs, "free")
         if len(left) != len(right) or not (self.map_free_vars or left == right):
-            return f"free variables: {_names(left)} on the left, {_names(right)} on the right"
+            return f"the free variables differ: {_names(left)} on the left, {_names(right)} on the right"
         return _core.structural_difference(_relax.Function(left, lhs), _relax.Function(right, rhs))
 
     def _types(self, lhs: Any, rhs: Any) -> str | None:
@@ -81,20 +81,20 @@ class _Comparison:
         same = self.map_free_vars and type(lhs) is type(rhs)
         fields = _type_fields(lhs) if same else None
         if fields is None or self._lists(fields, _type_fields(rhs) or []) is not None:
-            return f"{lhs} on the left, {rhs} on the right"
+            return f"the values differ: {lhs} on the left, {rhs} on the right"
         return None
 
     # ---- loop level ----
 
     def _statements(self, lhs: Any, rhs: Any) -> str | None:
         if type(lhs) is not type(rhs):
-            return f"{_kind(lhs)} on the left, {_kind(rhs)} on the right"
+            return f"the kinds of statements differ: {_kind(lhs)} on the left, {_kind(rhs)} on the right"
         if _kind(lhs) == "Buffer":
-            return None if self._buffers(lhs, rhs) else f"{lhs} on the left, {rhs} on the right"
+            return None if self._buffers(lhs, rhs) else f"the values differ: {lhs} on the left, {rhs} on the right"
         for field in _fields(lhs):
             a, b = getattr(lhs, field), getattr(rhs, field)
             if field in _DEFINING_FIELDS and isinstance(a, _core.PrimExpr):
-                found = None if self._define(a, b) else f"{a.dtype} on the left, {b.dtype} on the right"
+                found = None if self._define(a, b) else f"the data types differ: {a.dtype} on the left, {b.dtype} on the right"
             elif field in ("buffer", "alloc_buffers") and _kind(lhs) in ("Allocate", "Block"):
                 found = self._defined_buffers(a, b)
             else:
@@ -115,10 +115,10 @@ class _Comparison:
     def _defined_buffers(self, a: Any, b: Any) -> str | None:
         left, right = (list(x) if isinstance(x, list | tuple) else [x] for x in (a or [], b or []))
         if len(left) != len(right):
-            return f"{len(left)} on the left, {len(right)} on the right"
+            return f"the number of buffers differs: {len(left)} on the left, {len(right)} on the right"
         for x, y in zip(left, right, strict=True):
             if x.dtype != y.dtype or self._lists(list(x.shape), list(y.shape)) is not None:
-                return f"{x} on the left, {y} on the right"
+                return f"the buffers differ: {x} on the left, {y} on the right"
             self._right[y], self._left[x] = x, y
         return None
 

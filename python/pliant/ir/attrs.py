@@ -32,7 +32,7 @@ class Attrs(dict[str, Any]):
         except KeyError:
             pass
         names = f"there are: {', '.join(self)}" if self else "there are none"
-        raise AttributeError(f"no attribute '{name}' ({names})", name=name, obj=self)
+        raise AttributeError(f"the call or function has no attribute '{name}' ({names})", name=name, obj=self)
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self]

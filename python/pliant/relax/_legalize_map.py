@@ -27,7 +27,8 @@ def legalize_by_map(mod: IRModule, rules: Mapping[str, Callable[..., Any]], skip
                 return call
             result = rules[name](self.builder_, call)
             if not isinstance(result, _core.relax.Expr):
-                raise TypeError(f"the function for {name} returned {type(result).__name__}, not an expression")
+                what = type(result).__name__
+                raise TypeError(f"the legalization function for operator {name} returned {what}, not an expression")
             return result
 
     legalizer = Legalizer(mod)

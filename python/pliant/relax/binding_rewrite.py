@@ -48,7 +48,7 @@ class DataflowBlockRewrite:
 
     def __init__(self, dfb: DataflowBlock, root_fn: Function) -> None:
         if not isinstance(dfb, _relax.DataflowBlock):
-            raise TypeError(f"expected a DataflowBlock, got {type(dfb).__name__}")
+            raise TypeError(f"DataflowBlockRewrite: dfb must be a DataflowBlock, got {type(dfb).__name__}")
         self._root = root_fn
         self._dfb = dfb
         self._bindings: dict[int, Binding] = dict(enumerate(dfb.bindings))
@@ -110,7 +110,7 @@ class DataflowBlockRewrite:
         """
         var = binding.var
         if var in self._numbers:
-            raise ValueError(f"{var.name_hint} is already bound in the block")
+            raise ValueError(f"variable '{var.name_hint}' is already bound in the dataflow block")
         read = [self._numbers[v] for v in self._reads(binding) if v in self._numbers]
         number, self._next = self._next, self._next + 1
         self._order.insert_after(max(read, key=self._order.position, default=None), number)
@@ -158,12 +158,12 @@ class DataflowBlockRewrite:
         number = self._numbers.get(var)
         if number is None:
             if not allow_undef:
-                raise ValueError(f"{var.name_hint} is not bound in the block")
+                raise ValueError(f"variable '{var.name_hint}' is not bound in the dataflow block")
             return
         if self._uses().get(var, 0):
-            raise ValueError(f"{var.name_hint} cannot be removed, because it is used")
+            raise ValueError(f"variable '{var.name_hint}' cannot be removed, because other bindings use it")
         if not isinstance(self._bindings[number].var, _relax.DataflowVar) and var not in self._replaced:
-            raise ValueError(f"{var.name_hint} cannot be removed, because it is an output of the block")
+            raise ValueError(f"variable '{var.name_hint}' cannot be removed, because it is an output of the dataflow block")
         self._drop(number)
 
     def remove_all_unused(self) -> None:
@@ -182,7 +182,7 @@ class DataflowBlockRewrite:
         mutator = _Replace(self._dfb, bindings, {old: self._resolve(old) for old in list(self._replaced)})
         root = mutator.visit_expr(self._root)
         if mutator.found is None:
-            raise ValueError("the block does not belong to the function")
+            raise ValueError("DataflowBlockRewrite: the block does not belong to the function")
         return root, mutator.found
 
     def mutated_dfb(self) -> BindingBlock:
@@ -203,7 +203,7 @@ class DataflowBlockRewrite:
             if isinstance(func, _relax.Function) and func.same_as(self._root):
                 result.update_func(var, self.mutated_root_fn())
                 return result
-        raise ValueError("the function that contains the block does not belong to the module")
+        raise ValueError("DataflowBlockRewrite: the function that contains the block does not belong to the module")
 
 
 __all__ = ["DataflowBlockRewrite"]

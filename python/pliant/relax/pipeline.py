@@ -72,7 +72,7 @@ def get_pipeline(name: str = "zero", **kwargs: Any) -> Pass:
         hint = f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(names)}"
         raise ValueError(f"there is no pipeline '{name}' ({hint})")
     if kwargs:
-        raise TypeError(f"the pipeline '{name}' takes no arguments")
+        raise TypeError(f"the pipeline '{name}' takes no arguments, but some are passed")
     return get_pass(name)
 
 
@@ -87,4 +87,4 @@ def as_pipeline(pipeline: Any) -> Any:
         return pipeline if pipeline in _own_names() else get_pipeline(pipeline)
     if pipeline is None or callable(pipeline) or isinstance(pipeline, list | tuple):
         return pipeline
-    raise TypeError(f"a pipeline must be a name, a pass, or a list of passes, got {type(pipeline).__name__}")
+    raise TypeError(f"the pipeline must be a name, a pass, or a list of passes, got {type(pipeline).__name__}")

@@ -34,7 +34,7 @@ def convert_to_expr(value: Any) -> Any:
         return _relax.StringImm(value)
     if isinstance(value, tuple | list):
         return _relax.Tuple([convert_to_expr(v) for v in value])
-    raise TypeError(f"cannot convert {type(value).__name__} to an expression")
+    raise TypeError(f"a value of type {type(value).__name__} cannot be converted to an expression")
 
 
 def gen_call_tir_inputs(

@@ -55,9 +55,12 @@ def build(
     ``pliant.compile``.
     """
     if params:
-        raise UnsupportedError("params is not supported; bind the parameters as constants of the module (relax.transform.BindParams)")
+        raise UnsupportedError(
+            "relax.build: the argument params is not supported; bind the parameters as constants of the module "
+            "(relax.transform.BindParams)"
+        )
     if tir_pipeline not in (None, "default"):
-        raise UnsupportedError("tir_pipeline: the only pipeline for loop functions is \"default\"")
+        raise UnsupportedError("relax.build: tir_pipeline must be \"default\", the only pipeline for loop functions")
     if "pipeline" in options:
         raise TypeError("relax.build() takes no 'pipeline' (help: pass the graph passes as relax_pipeline=)")
     options["pipeline"] = "minimum" if relax_pipeline is None else relax_pipeline

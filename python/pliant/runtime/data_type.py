@@ -65,5 +65,5 @@ class DataType(str):
         Raises ``ValueError`` for another number of lanes.
         """
         if lanes != 1:
-            raise ValueError(f"{self}x{lanes}: the elements of tensors have one lane")
+            raise ValueError(f"the data type {self} cannot have {lanes} lanes: the elements of tensors have one lane")
         return self

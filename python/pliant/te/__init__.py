@@ -237,13 +237,15 @@ def extern(
     if dtype is None:
         found = {t.dtype for t in inputs}
         if len(found) != 1:
-            raise ValueError(f"te.extern '{name}': the data type does not follow from the inputs; pass dtype")
+            raise ValueError(f"te.extern '{name}': pass dtype, because the inputs do not have exactly one data type")
         dtype = found.pop()
     dtypes = [dtype] * len(shapes) if isinstance(dtype, str) else list(dtype)
     if len(dtypes) != len(shapes):
-        raise ValueError(f"te.extern '{name}': {len(shapes)} shapes, but {len(dtypes)} data types")
+        raise ValueError(f"te.extern '{name}': {len(shapes)} shapes, but {len(dtypes)} data types of the outputs are passed")
     if in_buffers is not None or out_buffers is not None:
-        raise NotImplementedError("te.extern: in_buffers and out_buffers are not supported; fcompute receives the buffers of the tensors")
+        raise NotImplementedError(
+            "te.extern: the arguments in_buffers and out_buffers are not supported; fcompute receives the buffers of the tensors"
+        )
     label = [name if len(shapes) == 1 else f"{name}_{k}" for k in range(len(shapes))]
     outs = [decl_buffer(s, d, n) for s, d, n in zip(shapes, dtypes, label, strict=True)]
     body = fcompute([Buffer(t) for t in inputs], outs)

@@ -67,7 +67,7 @@ class BufferVar:
         if len(indices) == len(shape):
             return indices
         if len(indices) != 1:
-            raise IndexError(f"{self.buffer.name} has {len(shape)} dims, but is used with {len(indices)} indices")
+            raise IndexError(f"buffer '{self.buffer.name}' has {len(shape)} dims, but is accessed with {len(indices)} indices")
         (rest,) = indices
         own: list[Any] = []
         for dim in reversed(shape[1:]):
@@ -125,7 +125,7 @@ class IRBuilder:
         """
         names = {k.name.lower(): k for k in ForKind} | {"vectorize": ForKind.VECTORIZED, "unroll": ForKind.UNROLLED}
         if kind not in names:
-            raise ValueError(f"kind must be one of {', '.join(names)}, got '{kind}'")
+            raise ValueError(f"IRBuilder.for_range: kind must be one of {', '.join(names)}, got '{kind}'")
         var = _core.Var(name, dtype or "int64")
         self._open.append([])
         yield var
@@ -154,7 +154,7 @@ class IRBuilder:
         """
         last = self._open[-1][-1] if self._open[-1] else None
         if not isinstance(last, IfThenElse) or last.else_case is not None:
-            raise ValueError("else_scope must follow an if_scope")
+            raise ValueError("IRBuilder.else_scope must follow an if_scope without an else_scope")
         self._open.append([])
         yield
         other = self._close()

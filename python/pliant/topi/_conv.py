@@ -52,7 +52,7 @@ def _padding(padding: Any, kernel: Sequence[Any], dilation: Any) -> Any:
     if padding == "VALID":
         return 0
     if padding != "SAME":
-        raise ValueError(f"padding must be 'SAME', 'VALID' or numbers, got '{padding}'")
+        raise ValueError(f"the padding of a topi convolution must be 'SAME', 'VALID' or numbers, got '{padding}'")
     lost = [(get_const_int(k) - 1) * d for k, d in zip(kernel, _list(dilation, len(kernel)), strict=True)]
     return [(n + 1) // 2 for n in lost] + [n // 2 for n in lost]
 

@@ -71,7 +71,7 @@ def axis_of(axis: int, ndim: int) -> int:
     Raises ``ValueError`` if there is no such axis.
     """
     if not -ndim <= axis < ndim:
-        raise ValueError(f"axis {axis} is out of range for {ndim} dims")
+        raise ValueError(f"axis {axis} is out of range for a tensor of {ndim} dims")
     return axis % ndim
 
 

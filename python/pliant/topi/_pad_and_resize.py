@@ -153,13 +153,13 @@ def _scaled_size(dim: Any, scale: float) -> Any:
     return tir.floordiv(dim * (2 * above) + below, 2 * below)
 
 
-def _blocks(layout: str, block_size: int) -> tuple[int, int, int]:
+def _blocks(name: str, layout: str, block_size: int) -> tuple[int, int, int]:
     """Returns the axes of the channels, rows and columns. Raises ``ValueError`` for an invalid
     layout or block size."""
     if block_size < 1:
-        raise ValueError(f"block_size must be positive, got {block_size}")
+        raise ValueError(f"{name}: block_size must be positive, got {block_size}")
     if layout not in ("NCHW", "NHWC"):
-        raise ValueError(f"layout must be 'NCHW' or 'NHWC', got '{layout}'")
+        raise ValueError(f"{name}: layout must be 'NCHW' or 'NHWC', got '{layout}'")
     return layout.index("C"), layout.index("H"), layout.index("W")
 
 
@@ -177,9 +177,9 @@ def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: st
     Raises ``ValueError`` for another ``mode``, ``layout`` or ``block_size``. The number of channels must be a multiple of
     ``block_size ** 2``.
     """
-    c, h, w = _blocks(layout, block_size)
+    c, h, w = _blocks("depth_to_space", layout, block_size)
     if mode not in ("DCR", "CRD"):
-        raise ValueError(f"mode must be 'DCR' or 'CRD', got '{mode}'")
+        raise ValueError(f"depth_to_space: mode must be 'DCR' or 'CRD', got '{mode}'")
     depth = tir.floordiv(data.shape[c], block_size * block_size)
     shape = list(data.shape)
     shape[c], shape[h], shape[w] = depth, shape[h] * block_size, shape[w] * block_size
@@ -202,7 +202,7 @@ def space_to_depth(data: Tensor, block_size: int, layout: str = "NCHW") -> Tenso
     Raises ``ValueError`` for an invalid ``layout`` or ``block_size``. Height and width must be
     multiples of the block size.
     """
-    c, h, w = _blocks(layout, block_size)
+    c, h, w = _blocks("space_to_depth", layout, block_size)
     depth = data.shape[c]
     shape = list(data.shape)
     shape[c] = depth * (block_size * block_size)

@@ -16,7 +16,7 @@ def _pool(
     n: int, data: Tensor, kernel: Any, stride: Any, dilation: Any, padding: Any, pool_type: str, ceil: bool, layout: str, count: bool
 ) -> Tensor:
     if pool_type not in ("max", "avg"):
-        raise ValueError(f"pool_type must be 'max' or 'avg', got '{pool_type}'")
+        raise ValueError(f"pool{n}d: pool_type must be 'max' or 'avg', got '{pool_type}'")
     return find(f"nn.{pool_type}_pool{n}d")(
         data,
         pool_size=kernel,
@@ -81,7 +81,7 @@ def global_pool(data: Tensor, pool_type: str, layout: str = "NCHW") -> Tensor:
     """Computes the maximum or the mean over height and width. These dims become 1."""
     axes = [i for i, c in enumerate(layout) if c in "HW"]
     if pool_type not in ("max", "avg"):
-        raise ValueError(f"pool_type must be 'max' or 'avg', got '{pool_type}'")
+        raise ValueError(f"global_pool: pool_type must be 'max' or 'avg', got '{pool_type}'")
     return find({"max": "max", "avg": "mean"}[pool_type])(data, axis=axes, keepdims=True)
 
 
@@ -90,10 +90,10 @@ def _adaptive(data: Tensor, output_size: Any, pool_type: str, layout: str) -> Te
     if pool_type == "avg":
         return find(f"nn.adaptive_avg_pool{len(axes)}d")(data, output_size=output_size, layout=layout)
     if pool_type != "max":
-        raise ValueError(f"pool_type must be 'max' or 'avg', got '{pool_type}'")
+        raise ValueError(f"adaptive_pool: pool_type must be 'max' or 'avg', got '{pool_type}'")
     sizes = list(output_size) if isinstance(output_size, list | tuple) else [output_size] * len(axes)
     if any(isinstance(size, int) and size < 1 for size in sizes):
-        raise ValueError(f"adaptive_pool: output_size {sizes} must be positive")
+        raise ValueError(f"adaptive_pool: the sizes in output_size must be positive, got {sizes}")
     shape = list(data.shape)
     windows = []
     for axis, size in zip(axes, sizes, strict=True):

@@ -214,7 +214,7 @@ def matmul(
 
 def _transpose_matrix(x: Tensor) -> Tensor:
     if x.ndim < 2:
-        raise ValueError(f"{x.name} has {x.ndim} dims; only a matrix can be transposed")
+        raise ValueError(f"matmul: the operand '{x.name}' has {x.ndim} dims, but a transposed operand needs at least 2")
     return find("permute_dims")(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
 
 
@@ -304,7 +304,7 @@ def strided_slice(
         end = [a.shape[x] if int(n) < 0 else b + n for x, b, n in zip(axes, begins, end, strict=True)]
         strides = None
     elif slice_mode != "end":
-        raise ValueError(f"slice_mode must be 'end' or 'size', got '{slice_mode}'")
+        raise ValueError(f"strided_slice: slice_mode must be 'end' or 'size', got '{slice_mode}'")
     extra = [] if strides is None else [[*strides, *[1] * (len(axes) - len(strides))]]
     return find("strided_slice")(a, axes, list(begin), list(end), *extra)
 

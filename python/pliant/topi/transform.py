@@ -281,7 +281,10 @@ def _layout(text: str) -> Layout:
     axes = [(letter, int(size) if size else 0) for size, letter in found]
     whole = "".join(f"{size}{letter}" for size, letter in found) == text
     if not whole or len({letter for letter, _ in axes}) != len(axes) or any(c.islower() != (n > 0) for c, n in axes):
-        raise ValueError(f"'{text}' is not a layout: write an upper-case letter for each axis, and a size and a lower-case letter for each block")
+        raise ValueError(
+            f"layout_transform: '{text}' is not a layout: write an upper-case letter for each axis, and a size and a "
+            "lower-case letter for each block"
+        )
     return axes
 
 

@@ -42,7 +42,7 @@ def get_const_int(expr: Any) -> int:
     value = simplify(expr)
     number = value if isinstance(value, int) else getattr(value, "value", None)
     if number is None:
-        raise ValueError(f"expected a constant integer, but the value of {expr} is known only at run time")
+        raise ValueError(f"a constant integer is required here, but the value of {expr} is known only at run time")
     return int(number)
 
 
@@ -146,7 +146,7 @@ def const_matrix(matrix: Any, name: str = "const_matrix") -> Tensor:
 
 def _constants(values: np.ndarray, ndim: int, name: str) -> Tensor:
     if values.ndim != ndim:
-        raise ValueError(f"{name}: expected {ndim} dims, got {values.ndim}")
+        raise ValueError(f"{name}: the array must have {ndim} dims, got {values.ndim}")
 
     def element(*i: Any) -> Any:
         flat, value = ravel_index(i, values.shape), tir.const(0, str(values.dtype))

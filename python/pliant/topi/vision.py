@@ -26,7 +26,7 @@ def __dir__() -> list[str]:
 def _align(layout: str, data: Tensor, rois: Tensor, pooled_size: Any, scale: float, mode: Any, ratio: int) -> Tensor:
     known = {0: "avg", 1: "max", b"avg": "avg", b"max": "max", "avg": "avg", "max": "max"}
     if mode not in known:
-        raise ValueError(f"mode must be 'avg' or 'max', got {mode!r}")
+        raise ValueError(f"roi_align: mode must be 'avg' or 'max', got {mode!r}")
     return find("vision.roi_align")(
         data, rois, pooled_size=pooled_size, spatial_scale=scale, sample_ratio=ratio, layout=layout, mode=known[mode]
     )

@@ -104,7 +104,7 @@ class PassContext:
         self.disabled_pass = _passes(disabled_pass, "disabled_pass")
         self.instruments = _instruments(instruments)
         if config is not None and not isinstance(config, dict):
-            raise TypeError(f"config must be a dict of options, got {type(config).__name__}")
+            raise TypeError(f"PassContext: config must be a dict of pass settings, got {type(config).__name__}")
         self.config = dict(config or {})
         for key, value in self.config.items():
             _core.transform.check_config(key, value)
@@ -162,7 +162,7 @@ def _instruments(value: Any) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list | tuple):
-        raise TypeError(f"instruments must be a list (help: write [{type(value).__name__}(...)])")
+        raise TypeError(f"PassContext: instruments must be a list (help: write [{type(value).__name__}(...)])")
     for one in value:
         if isinstance(one, type):
             raise TypeError(f"an instrument must be an object, got a class (help: write {one.__name__}())")

@@ -28,7 +28,7 @@ def test_models_are_paths_bytes_and_protos() -> None:
     results = [pliant.compile(m)(x).numpy() for m in (path, str(path), path.read_bytes(), onnx.load(path))]
     for result in results:
         np.testing.assert_array_equal(result, results[0])
-    with pytest.raises(TypeError, match="expected a path, bytes"):
+    with pytest.raises(TypeError, match="the model must be a path, bytes"):
         from_onnx(3)
 
 

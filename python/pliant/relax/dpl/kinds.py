@@ -127,7 +127,7 @@ class TuplePattern(DFPattern):
 
     def __getitem__(self, index: int) -> TupleGetItemPattern:
         if not isinstance(index, int) or not -len(self.fields) <= index < len(self.fields):
-            raise IndexError(f"the pattern has {len(self.fields)} fields and no field {index!r}")
+            raise IndexError(f"the tuple pattern has {len(self.fields)} fields, so it has no field {index!r}")
         return TupleGetItemPattern(self, index % len(self.fields))
 
     def __len__(self) -> int:

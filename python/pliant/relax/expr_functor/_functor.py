@@ -64,7 +64,7 @@ def method_of(expr: Any) -> str:
     for cls in type(expr).__mro__:
         if cls in _METHODS:
             return _METHODS[cls]
-    raise TypeError(f"{type(expr).__name__} is not a graph-level expression")
+    raise TypeError(f"a graph-level expression is required here, got {type(expr).__name__}")
 
 
 class ExprFunctor:

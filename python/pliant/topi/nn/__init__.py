@@ -179,7 +179,7 @@ def lrn(
     Raises ``ValueError`` if ``size`` is not odd and positive.
     """
     if size < 1 or size % 2 == 0:
-        raise ValueError(f"lrn: size must be odd and positive, got {size}")
+        raise ValueError(f"topi.nn.lrn: size must be odd and positive, got {size}")
     axis, dim = axis_of(axis, data.ndim), data.shape[axis]
     k = te.reduce_axis((0, size), "k")
 

@@ -18,7 +18,7 @@ def _pads(padding: Any, kernel: Sequence[Any], n: int) -> tuple[Any, ...]:
         if len(padding) == 2 * n:
             return tuple(padding)
         if len(padding) != n:
-            raise ValueError(f"padding must have {n} or {2 * n} values, got {len(padding)}")
+            raise ValueError(f"the padding of a topi operator must have {n} or {2 * n} values, got {len(padding)}")
         return (*padding, *padding)
     if padding == "VALID":
         lost: list[Any] = [0] * n
@@ -27,7 +27,7 @@ def _pads(padding: Any, kernel: Sequence[Any], n: int) -> tuple[Any, ...]:
     elif isinstance(padding, int):
         lost = [2 * padding] * n
     else:
-        raise ValueError(f"padding must be 'SAME', 'VALID' or numbers, got {padding!r}")
+        raise ValueError(f"the padding of a topi operator must be 'SAME', 'VALID' or numbers, got {padding!r}")
     before = [(w + 1) // 2 for w in lost]
     return (*before, *(w - b for w, b in zip(lost, before, strict=True)))
 
