@@ -531,7 +531,7 @@ def main(s: R.Prim("int8")):
 """)
     run = relax.VirtualMachine(relax.build(pliant.IRModule({"main": module})))["main"]
     assert run(127) == 127
-    with pytest.raises(pliant.PliantError, match="int8 scalar, and 128 is out of its range"):
+    with pytest.raises(pliant.PliantError, match="int8 scalar, but 128 is out of the range of this type"):
         run(128)
 
 

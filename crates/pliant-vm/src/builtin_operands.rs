@@ -75,13 +75,14 @@ impl<'a> Args<'a> {
 
     #[cold]
     fn missing(&self, i: usize) -> VmError {
-        VmError::type_error(format!("{}: operand {i} is missing", self.name))
+        let name = self.name;
+        VmError::type_error(format!("{name}: operand {i} is missing"))
     }
 
     #[cold]
     fn wrong(&self, i: usize, wanted: &str) -> VmError {
-        let kind = self.get(i).map_or("missing", Value::kind);
-        VmError::type_error(format!("{}: operand {i} must be {wanted}, but is {kind}", self.name))
+        let (name, kind) = (self.name, self.get(i).map_or("missing", Value::kind));
+        VmError::type_error(format!("{name}: operand {i} must be {wanted}, but is {kind}"))
     }
 
     /// Returns operand `i` as a tensor.

@@ -141,8 +141,12 @@ fn compile_into(
         let func = module.get(name)?.as_prim()?;
         Some(loop_codegen::kernel_info(compiled.get(name)?, default_kernel_info(name, func)))
     };
-    let signature_text = serde_json::to_string(&signatures)
-        .map_err(|e| Error::internal("bytecode", format!("signatures cannot be written: {e}")))?;
+    let signature_text = serde_json::to_string(&signatures).map_err(|e| {
+        Error::internal(
+            "bytecode",
+            format!("the signatures of the executable cannot be written: {e}"),
+        )
+    })?;
     let inputs = CodegenInputs {
         kernel_info: &info,
         type_text: &print::type_text,

@@ -205,9 +205,9 @@ impl From<PassError> for Error {
             ),
             PassError::Unsupported(list) => pliant_diag::Error::Unsupported(
                 list.into_iter()
-                    .map(|item| {
-                        Diagnostic::error(PL0002, format!("{} is not supported", item.what))
-                            .with_help(item.because)
+                    .map(|pliant_pass::Unsupported { what, because }| {
+                        Diagnostic::error(PL0002, format!("{what} is not supported"))
+                            .with_help(because)
                     })
                     .collect(),
             ),

@@ -543,9 +543,9 @@ impl ArgumentMatcher<'_> {
 
     fn mismatch(&self, i: usize, name: &str, param: Type, arg: Type) -> InferError {
         let (want, have) = (type_text(self.source(), param), type_text(self.dst, arg));
+        let argument = argument(i, name);
         InferError::new(format!(
-            "{} has type {have}, which does not fit the parameter's type {want}",
-            argument(i, name)
+            "{argument} has type {have}, which does not fit the parameter's type {want}"
         ))
     }
 }

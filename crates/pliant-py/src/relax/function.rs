@@ -147,11 +147,15 @@ pub fn owner_of(node: &NodeRef) -> Result<Arc<FuncOwner>> {
         Node::InFunc(owner, _) => {
             // A local function without captured variables can become a root function.
             let Location::In(_, id) = location(node) else {
-                return Err(Error::Type("the expression is not a function".into()));
+                return Err(Error::Type(
+                    "a function is required here, but the expression is not a function".into(),
+                ));
             };
             FuncNode::new(local_parts(owner, id)?).owner()
         }
-        _ => Err(Error::Type("the expression is not a function".into())),
+        _ => Err(Error::Type(
+            "a function is required here, but the expression is not a function".into(),
+        )),
     }
 }
 
@@ -218,7 +222,9 @@ fn with_attrs(node: &NodeRef, attrs: FuncAttrs) -> Result<NodeRef> {
         // A local function stays local, with its captured variables.
         Node::InFunc(..) => {
             let Location::In(owner, id) = location(node) else {
-                return Err(Error::Type("the expression is not a function".into()));
+                return Err(Error::Type(
+                    "a function is required here, but the expression is not a function".into(),
+                ));
             };
             let parts = FuncParts { attrs, ..local_parts(&owner, id)? };
             Ok(NodeRef::new(Node::Func(FuncNode::new(parts))))

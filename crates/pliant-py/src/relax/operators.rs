@@ -214,7 +214,8 @@ impl OpFunction {
         list: &mut Attrs,
         symbolic_operand: &mut Option<NodeRef>,
     ) -> Result<()> {
-        let operand_prefix = || format!("{}: attribute '{name}': ", self.op.short_name());
+        let operator = self.op.short_name();
+        let operand_prefix = || format!("{operator}: attribute '{name}': ");
         let symbolic = is_symbolic(value)?;
         if symbolic && self.sig.symbolic == Some(name) {
             *symbolic_operand =
@@ -264,7 +265,8 @@ impl OpFunction {
     }
 
     fn operand_prefix(&self, spec: &OperandSpec) -> String {
-        format!("{}: operand '{}': ", self.op.short_name(), spec.name)
+        let (operator, operand) = (self.op.short_name(), spec.name);
+        format!("{operator}: operand '{operand}': ")
     }
 
     /// Builds the operand list of a call: fills gaps among optional operands and removes absent
@@ -340,7 +342,8 @@ impl OpFunction {
     }
 
     fn error(&self, what: &str) -> Error {
-        Error::Type(format!("{}: {what}", self.op.short_name()))
+        let operator = self.op.short_name();
+        Error::Type(format!("{operator}: {what}"))
     }
 
     fn too_many_arguments(&self, n: usize) -> Error {

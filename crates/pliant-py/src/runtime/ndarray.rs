@@ -440,7 +440,7 @@ pub fn from_dlpack(obj: &Bound<'_, PyAny>) -> Result<NDArray> {
     match borrow_tensor(obj)? {
         Some(tensor) => Ok(NDArray { tensor }),
         None => Err(Error::Type(format!(
-            "{} has neither __dlpack__ nor the buffer protocol",
+            "an object of type {} cannot become a tensor, because it has neither __dlpack__ nor the buffer protocol",
             obj.get_type().name()?
         ))),
     }

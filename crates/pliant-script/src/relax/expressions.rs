@@ -279,8 +279,8 @@ impl<'s> FuncParser<'_, 's> {
                 }
             }
             _ => {
-                let message =
-                    format!("{} has no attribute '{name}' in a graph function", base.describe());
+                let value = base.describe();
+                let message = format!("{value} has no attribute '{name}' in a graph function");
                 Err(self.error(ErrorKind::UnknownName, range, message))
             }
         }

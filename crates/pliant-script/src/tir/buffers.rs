@@ -326,7 +326,7 @@ impl<'s> PrimParser<'_, 's> {
                 return Err(self.error(
                     ErrorKind::Value,
                     e.range,
-                    "expected a region of a buffer, such as A[0:n, i]",
+                    "a region of a buffer is required here, such as A[0:n, i]",
                 ));
             }
         };

@@ -46,9 +46,9 @@ impl Heap {
             && tensor.is_aligned()
             && !tensor.is_read_only();
         if !usable {
+            let builtin = args.name;
             return Err(VmError::type_error(format!(
-                "{}: the shape heap must be a writable int64 vector, but is {tensor:?}",
-                args.name
+                "{builtin}: the shape heap must be a writable int64 vector, but is {tensor:?}"
             )));
         }
         Ok(Heap { slots: tensor.data_ptr().cast(), len: tensor.numel() })

@@ -32,7 +32,8 @@ fn subject<'a>(args: &Args<'a>, at: usize) -> &'a str {
 #[cold]
 fn failed(args: &Args<'_>, kind: CheckKind, context_at: usize, wanted: &str) -> VmError {
     let actual = args.get(0).map_or_else(|| "missing".to_string(), describe);
-    let text = format!("{} must be {wanted}, but is {actual}", subject(args, context_at));
+    let value = subject(args, context_at);
+    let text = format!("{value} must be {wanted}, but is {actual}");
     VmError::check(kind, text)
 }
 
@@ -125,7 +126,10 @@ pub(super) fn prim_value_info(args: Args<'_>) -> Result<Value, VmError> {
     if let (Value::Int(v), Some(dtype)) = (args.value(0)?, dtype)
         && dtype.is_integer()
     {
-        let text = format!("{} must be {wanted}, and {v} is out of its range", subject(&args, 2));
+        let text = format!(
+            "{} must be {wanted}, but {v} is out of the range of this type",
+            subject(&args, 2)
+        );
         return Err(VmError::check(kind, text));
     }
     Err(failed(&args, kind, 2, &wanted))
