@@ -206,10 +206,10 @@ HEAD = "@R.macro\ndef m(a, b):\n    return R.add(a, b)\n@R.function\ndef main(x:
 
 
 def test_macro_errors() -> None:
-    refuse("macro 'm' is not given 'b'", HEAD + "    return m(x)\n")
+    refuse("the call of macro 'm' does not pass the parameter 'b'", HEAD + "    return m(x)\n")
     refuse("takes 2 arguments, but 3", HEAD + "    return m(x, x, x)\n")
     refuse("has no parameter 'c'", HEAD + "    return m(x, c=x)\n")
-    refuse("is given 'a' twice", HEAD + "    return m(x, a=x)\n")
+    refuse("passes the parameter 'a' twice", HEAD + "    return m(x, a=x)\n")
     refuse("hygienic", HEAD.replace("@R.macro", "@R.macro(hygenic=True)") + "    return m(x, x)\n")
     refuse("'m' uses itself: macros cannot recurse", HEAD.replace("R.add(a, b)", "m(b, a)") + "    return m(x, x)\n")
     with pytest.raises(pliant.error.ScriptError, match="neither default"):

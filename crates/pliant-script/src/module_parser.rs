@@ -302,7 +302,7 @@ fn parse_funcs<'s>(
     for (i, def) in funcs.iter().enumerate() {
         let is_relax = decorator(cx, &def.decorators) == Some(Decorator::Relax);
         if index.insert(def.name, i).is_some() {
-            let message = format!("two functions are called '{}'", def.name);
+            let message = format!("two functions of the module are called '{}'", def.name);
             cx.error(ErrorKind::Structure, def.name_range, message);
         }
         callees.declare(def.name, if is_relax { Def::Relax(def) } else { Def::Prim });

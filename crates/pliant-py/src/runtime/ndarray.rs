@@ -292,7 +292,9 @@ fn assign(
     value: &Bound<'_, PyAny>,
 ) -> Result<()> {
     if slf.get().tensor.is_read_only() {
-        return Err(Error::Value("the tensor is read-only".into()));
+        return Err(Error::Value(
+            "the elements of the tensor cannot be changed, because the tensor is read-only".into(),
+        ));
     }
     let value = match value.cast::<NDArray>() {
         Ok(array) => as_numpy(array)?,

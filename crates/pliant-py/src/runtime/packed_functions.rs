@@ -151,7 +151,7 @@ pub fn registry_register(name: &str, func: Py<PyAny>, replace: bool) -> Result<(
         return Ok(());
     }
     Err(Error::Value(format!(
-        "a function '{name}' is already registered; pass override=True to replace it"
+        "a packed function '{name}' is already registered; pass override=True to replace it"
     )))
 }
 

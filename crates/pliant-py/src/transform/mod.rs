@@ -82,7 +82,7 @@ pub fn config_table() -> Vec<(String, String, String)> {
 pub fn register_config(name: String, kind: &str, doc: String) -> Result<()> {
     let Some(kind) = pass_settings::ConfigKind::parse(kind) else {
         return Err(Error::Value(format!(
-            "the type of a setting must be bool, int, str or any, not '{kind}'"
+            "the type of a pass setting must be bool, int, str or any, not '{kind}'"
         )));
     };
     pass_settings::register(pass_settings::ConfigKey { name, kind, doc }).map_err(Error::Value)

@@ -244,7 +244,7 @@ impl<'s> FuncParser<'_, 's> {
             if attr_index >= attrs.len() {
                 let most = sig.operands.len() + sig.attrs.len();
                 let message = format!(
-                    "R.{} takes at most {most} arguments, {} given",
+                    "R.{} takes at most {most} arguments, but {} are given",
                     op.short_name(),
                     call.args.len()
                 );
@@ -343,7 +343,11 @@ impl<'s> FuncParser<'_, 's> {
     }
 
     fn given_twice(&self, name: &str, range: Range) -> crate::script_errors::Reported {
-        self.error(ErrorKind::Arguments, range, format!("argument '{name}' is passed twice"))
+        self.error(
+            ErrorKind::Arguments,
+            range,
+            format!("argument '{name}' of an operator is passed twice"),
+        )
     }
 
     fn check_operands(

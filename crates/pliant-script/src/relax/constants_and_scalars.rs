@@ -15,7 +15,11 @@ impl<'s> FuncParser<'_, 's> {
         let value = call.args.first().or_else(|| self.keyword(call, &["value"]));
         let dtype = call.args.get(1).or_else(|| self.keyword(call, &["dtype"]));
         let Some(value) = value else {
-            return Err(self.error(ErrorKind::Arguments, e.range, "R.const needs a value"));
+            return Err(self.error(
+                ErrorKind::Arguments,
+                e.range,
+                "R.const needs a value as its first argument",
+            ));
         };
         let dtype = match dtype {
             Some(d) => self.dtype(d)?,

@@ -204,7 +204,7 @@ impl<'p, 's> FuncParser<'p, 's> {
                 None => Ok(self.intern(TypeData::Any)),
             };
             if !names.insert(param.name) {
-                let message = format!("two parameters are called '{}'", param.name);
+                let message = format!("two parameters of the function are called '{}'", param.name);
                 self.error(ErrorKind::Structure, param.range, message);
                 ok = false;
             }

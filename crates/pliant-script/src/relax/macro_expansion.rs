@@ -141,7 +141,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         let name = def.name;
         let wrong = |p: &Self, message: String| {
             let names: Vec<&str> = def.params.iter().map(|p| p.name).collect();
-            let help = format!("the macro takes: {}", names.join(", "));
+            let help = format!("the macro takes the parameters {}", names.join(", "));
             Err(p.error_help(ErrorKind::Arguments, e.range, message, help))
         };
         if call.args.len() > given.len() {
@@ -160,7 +160,13 @@ impl<'p, 's> FuncParser<'p, 's> {
                     return wrong(self, format!("macro '{name}' has no parameter '{}'", k.name));
                 }
                 Some(at) if given[at].is_some() => {
-                    return wrong(self, format!("macro '{name}' is given '{}' twice", k.name));
+                    return wrong(
+                        self,
+                        format!(
+                            "the call of macro '{name}' passes the parameter '{}' twice",
+                            k.name
+                        ),
+                    );
                 }
                 Some(at) => given[at] = Some(&k.value),
             }
@@ -168,7 +174,13 @@ impl<'p, 's> FuncParser<'p, 's> {
         let mut out = Vec::with_capacity(given.len());
         for (param, arg) in def.params.iter().zip(given) {
             let Some(arg) = arg else {
-                return wrong(self, format!("macro '{name}' is not given '{}'", param.name));
+                return wrong(
+                    self,
+                    format!(
+                        "the call of macro '{name}' does not pass the parameter '{}'",
+                        param.name
+                    ),
+                );
             };
             let val = self.value(arg)?;
             self.b.set_span(self.cx.span(arg.range));

@@ -179,7 +179,7 @@ impl<'s> PrimParser<'_, 's> {
             .collect();
         let given = all.len();
         all.try_into().map_err(|_| {
-            let message = format!("T.{name} takes {N} arguments, {given} given");
+            let message = format!("T.{name} takes {N} arguments, but {given} are given");
             self.error(ErrorKind::Arguments, e.range, message)
         })
     }
@@ -421,7 +421,8 @@ impl<'s> PrimParser<'_, 's> {
             && args.len() != arity
         {
             let s = if arity == 1 { "" } else { "s" };
-            let message = format!("T.{name} takes {arity} argument{s}, {} given", args.len());
+            let message =
+                format!("T.{name} takes {arity} argument{s}, but {} are given", args.len());
             return Err(self.error(ErrorKind::Arguments, e.range, message));
         }
         let operands = match (intrin, args) {

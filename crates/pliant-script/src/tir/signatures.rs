@@ -66,7 +66,7 @@ impl<'s> PrimParser<'_, 's> {
         let mut ok = true;
         for param in &def.params {
             if !names.insert(param.name) {
-                let message = format!("two parameters are called '{}'", param.name);
+                let message = format!("two parameters of the function are called '{}'", param.name);
                 self.error(ErrorKind::Structure, param.range, message);
                 ok = false;
             }

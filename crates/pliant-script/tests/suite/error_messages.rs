@@ -108,7 +108,7 @@ fn wrong_arguments() {
     assert_eq!(relax("return R.add(x)"), "3:12 `R.add(x)` PL0105: R.add needs the argument 'x2'");
     assert_eq!(
         relax("return R.exp(x, x)"),
-        "3:21 `x` PL0105: R.exp takes at most 1 arguments, 2 given"
+        "3:21 `x` PL0105: R.exp takes at most 1 arguments, but 2 are given"
     );
     assert_eq!(
         relax("return R.concat([x, x], axes_=1)"),
@@ -132,7 +132,7 @@ fn wrong_arguments() {
     );
     assert_eq!(
         tir("A[0] = T.exp(A[0], A[1])"),
-        "3:12 `T.exp(A[0], A[1])` PL0105: T.exp takes 1 argument, 2 given"
+        "3:12 `T.exp(A[0], A[1])` PL0105: T.exp takes 1 argument, but 2 are given"
     );
 }
 
