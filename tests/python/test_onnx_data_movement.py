@@ -179,7 +179,7 @@ def test_negative_padding_crops_before_it_grows(mode: str) -> None:
     want = np.pad(x[:, 2:, 1:-3], [(0, 0), (0, 2), (0, 0)], mode)
     made = node("Pad", "a b", "y", mode=mode)
     np.testing.assert_array_equal(first(made, x, b=np.array([0, -2, -1, 0, 2, -3])), want)
-    with pytest.raises(PliantError, match="the node crops"):
+    with pytest.raises(PliantError, match="negative pads remove"):
         first(made, x[:, :, :3], b=np.array([0, -2, -1, 0, 2, -3]))
 
 

@@ -78,7 +78,7 @@ def test_blocks_of_scales_cover_their_axis() -> None:
     assert first(node("QuantizeLinear", "a b", "y", axis=1, block_size=2), x, scale).tolist() == [[1] * 4]
     with pytest.raises(CompileError, match="must not be negative"):
         first(node("QuantizeLinear", "a b", "y", axis=1, block_size=-2), x, scale)
-    with pytest.raises(AssertionFailed, match="has 2 blocks, but must have 1"):
+    with pytest.raises(AssertionFailed, match="a dim of the scale or zero point is 2, but must be 1"):
         first(node("QuantizeLinear", "a b", "y", axis=1, block_size=4), x, scale)
 
 
@@ -122,7 +122,7 @@ def test_stft_frame_length_equals_the_window() -> None:
     made = node("STFT", "a b c d", "y")
     signal, window = np.ones((1, 16, 1), F32), np.ones(6, F32)
     inputs = {"a": [1, 16, 1], "b": (INT64, []), "c": ["n"], "d": (INT64, [])}
-    with pytest.raises(AssertionFailed, match="the window has 6 elements, but the frames have 8"):
+    with pytest.raises(AssertionFailed, match="the window .input 2. has 6 elements, but the frame length .input 3. is 8"):
         pliant.compile(model_of([made], inputs, ["y"])).run(None, given(signal, np.int64(4), window, np.int64(8)))
 
 
@@ -132,7 +132,7 @@ def test_complex_component_axis_is_not_a_dft_axis() -> None:
     compiled = pliant.compile(model)
     x = np.ones((2, 6, 2), F32)
     assert compiled(x, np.array(1)).shape == (2, 6, 2)
-    with pytest.raises(AssertionFailed, match="the node cannot use axis 2"):
+    with pytest.raises(AssertionFailed, match="the axis .input 2. must be below 2, but is 2"):
         compiled(x, np.array(2))
 
 
@@ -147,14 +147,14 @@ def test_ngram_presence() -> None:
 @pytest.mark.parametrize("parts", [[1, 1], [3, 3]])
 def test_split_to_sequence_lengths_must_cover_the_axis(parts: list[int]) -> None:
     nodes = [node("SplitToSequence", "x c", "s"), node("SequenceLength", "s", "y")]
-    with pytest.raises(CompileError, match=f"the parts have {sum(parts)} elements together, but the axis has 4"):
+    with pytest.raises(CompileError, match=f"the lengths in 'split' sum to {sum(parts)}, but the axis that is split has 4 elements"):
         pliant.compile(model_of(nodes, {"x": [4]}, ["y"], {"c": np.array(parts)}))
 
 
 def test_split_before_opset_18_needs_equal_parts() -> None:
     made = node("Split", "a", "y z")
     assert [p.shape for p in results(made, given(np.ones(6, F32)), opset=13)] == [(3,), (3,)]
-    with pytest.raises(AssertionFailed, match="the last part would have 2 elements and the others 3"):
+    with pytest.raises(AssertionFailed, match="the last part would have 2 elements, but the others 3"):
         results(made, given(np.ones(5, F32)), opset=13)
 
 
@@ -182,7 +182,7 @@ def test_cache_updates_must_fit() -> None:
     made = node("TensorScatter", "a b c", "y", mode="circular", axis=1)
     cache, update = np.zeros((1, 3, 1), F32), np.ones((1, 2, 1), F32)
     assert first(made, cache, update, np.int64([2]), opset=24).reshape(-1).tolist() == [1, 0, 1]
-    with pytest.raises(AssertionFailed, match="has 4 positions, but the cache has 3"):
+    with pytest.raises(AssertionFailed, match="has 4 positions along the axis, but the cache .input 0. has 3"):
         first(made, cache, np.ones((1, 4, 1), F32), np.int64([0]), opset=24)
     with pytest.raises(AssertionFailed, match="must not be negative"):
         first(made, cache, update, np.int64([-1]), opset=24)
@@ -234,7 +234,7 @@ def test_reshape_of_empty_tensors(shape: list[int]) -> None:
     ],
 )
 def test_non_constant_axes_must_be_valid_and_unique(made: Any, arrays: list[Any]) -> None:
-    with pytest.raises(AssertionFailed, match="contain an axis twice|is out of range"):
+    with pytest.raises(AssertionFailed, match="contain an axis more than once|is out of range"):
         first(made, *arrays)
 
 
@@ -311,7 +311,7 @@ def test_linear_attention_rules_require_their_operands(rule: str, extra: str) ->
     [
         (node("TopK", "a b", "y z"), [np.ones((2, 3), F32), np.array([1, 1])], "has 2 numbers, but must have 1"),
         (node("Slice", "a b c", "y"), [np.ones((2, 3), F32), np.array([0, 0]), np.array([1])], "have 1 and 2"),
-        (node("Pad", "a b c d", "y"), [np.ones((2, 3), F32), np.ones(4, np.int64), F32(0), np.array([0, 0])], "contain an axis twice"),
+        (node("Pad", "a b c d", "y"), [np.ones((2, 3), F32), np.ones(4, np.int64), F32(0), np.array([0, 0])], "contain an axis more than once"),
     ],
 )
 def test_non_constant_lists_must_have_matching_lengths(made: Any, arrays: list[Any], words: str) -> None:

@@ -190,8 +190,8 @@ def test_input_shapes_with_cancelling_dims() -> None:
 @pytest.mark.parametrize(
     ("made", "words"),
     [
-        ([helper.make_node("Resize", ["x", "", "", "less"], ["y"], mode="nearest")], "the sizes must be at least 0, but one is -1"),
-        ([node("Squeeze", "less", "k"), node("HannWindow", "k", "y")], "a size must be at least 0, but is -1"),
+        ([helper.make_node("Resize", ["x", "", "", "less"], ["y"], mode="nearest")], "the numbers in 'sizes' must be at least 0, but one is -1"),
+        ([node("Squeeze", "less", "k"), node("HannWindow", "k", "y")], "the size in input 0 must be at least 0, but is -1"),
         ([node("ConstantOfShape", "less", "y")], "is negative"),
     ],
     ids=["Resize", "HannWindow", "ConstantOfShape"],

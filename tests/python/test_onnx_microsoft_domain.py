@@ -178,9 +178,9 @@ def test_queries_without_key_positions_are_rejected() -> None:
 
 def test_attention_weights_and_biases_have_the_right_width() -> None:
     made = model("Attention", {"x": ["b", "s", 8], "w": [8, 26]}, ["y"], num_heads=2)
-    with pytest.raises(pliant.CompileError, match="the weights have 26 columns where queries, keys and values together have 24"):
+    with pytest.raises(pliant.CompileError, match="the weights .input 1. have 26 columns, but queries, keys and values together need 24"):
         pliant.compile(made)
-    with pytest.raises(pliant.CompileError, match="the bias has 40 numbers where queries, keys and values together have 24"):
+    with pytest.raises(pliant.CompileError, match="the bias .input 3. has 40 elements, but queries, keys and values together need 24"):
         pliant.compile(multi_head(["y"], bias=(3, [40])))
 
 
@@ -225,7 +225,7 @@ def test_scales_of_higher_rank_do_not_broadcast_the_data() -> None:
     want = np.clip(np.rint(x), 0, 255).astype(np.uint8)
     np.testing.assert_array_equal(made(x, np.ones((2, 1), np.float32)), want)
     np.testing.assert_array_equal(made(x, np.ones((1, 1), np.float32)), want)
-    with pytest.raises(pliant.PliantError, match="a scale or zero point has a dim of 4 where the tensor has 1"):
+    with pytest.raises(pliant.PliantError, match="the scale or zero point has a dim of size 4, which does not broadcast to the tensor's dim of size 1"):
         made(x, np.ones((2, 4), np.float32))
 
 

@@ -45,15 +45,15 @@ def test_split_lengths_must_cover_the_axis(parts: list[int], constant: bool) -> 
     model = model_of([node("Split", "x c", "y z", name="cut")], {"x": ["n", 1], **inputs}, ["y", "z"], constants)
     error = failure(model, {"x": ones(4, 1), **feeds})
     assert isinstance(error, AssertionFailed), error
-    assert f"the parts have {sum(parts)} elements together, but the axis has 4\n  at Split 'cut'" in str(error)
+    assert f"the lengths in 'split' sum to {sum(parts)}, but the axis that is split has 4 elements\n  at Split 'cut'" in str(error)
     fits = model_of([node("Split", "x c", "y z")], {"x": ["n", 1], **inputs}, ["y", "z"], constants)
     assert [p.shape for p in pliant.compile(fits, allow_specialization=True).run(None, {"x": ones(sum(parts), 1), **feeds})] == [(p, 1) for p in parts]
 
 
 def test_split_attribute_lengths_must_cover_the_axis() -> None:
     model = model_of([node("Split", "x", "y z", split=[3, 3])], {"x": ["n"]}, ["y", "z"], opset=11)
-    assert "have 6 elements together, but the axis has 4" in str(failure(model, {"x": ones(4)}))
-    for split, words in (([3, 3], "have 6 elements together, but the axis has 4"), ([5, -1], "length -1"), ([4], "2 outputs")):
+    assert "sum to 6, but the axis that is split has 4 elements" in str(failure(model, {"x": ones(4)}))
+    for split, words in (([3, 3], "sum to 6, but the axis that is split has 4 elements"), ([5, -1], "length -1"), ([4], "2 outputs")):
         known = model_of([node("Split", "x", "y z", split=split)], {"x": [4]}, ["y", "z"], opset=11)
         with pytest.raises(CompileError, match=words):
             pliant.compile(known)
@@ -73,13 +73,13 @@ STATIC = {
         node("Conv", "x w", "y", kernel_shape=[5, 5]),
         {"x": [1, 1, 6, 6]},
         {"w": ones(1, 1, 3, 3)},
-        "'kernel_shape' has a size 5 where the weight has 3",
+        "'kernel_shape' contains 5, but the size of the weight (input 1) in that dim is 3",
     ),
     "lstm": (
         node("LSTM", "x w r", "y", hidden_size=7),
         {"x": ["t", 2, 3]},
         {"w": ones(1, 8, 3), "r": ones(1, 8, 2)},
-        "'hidden_size' is 7, but the recurrent weights are for 2",
+        "'hidden_size' is 7, but the last dim of the recurrence weights (input 2) is 2",
     ),
     "gru": (
         node("GRU", "x w r", "y", hidden_size=7),
@@ -103,23 +103,23 @@ STATIC = {
         node("OneHot", "i d v", "y"),
         {"i": (INT64, ["n"])},
         {"d": np.array(3), "v": np.arange(3.0)},
-        "the node has 3 values, but must have 2",
+        "'values' (input 2) has 3 elements, but must have 2",
     ),
-    "tile": (node("Tile", "x c", "y"), {"x": ["n", 2]}, {"c": np.array([2])}, "1 numbers for an input of rank 2"),
+    "tile": (node("Tile", "x c", "y"), {"x": ["n", 2]}, {"c": np.array([2])}, "'repeats' has 1 numbers, but the input has 2 dims"),
     "tile below 0": (node("Tile", "x c", "y"), {"x": ["n", 2]}, {"c": np.array([-1, 1])}, "one is -1"),
-    "pad": (node("Pad", "x c", "y"), {"x": [3, 2]}, {"c": np.array([-2, 0, -2, 0])}, "the node crops 4 elements from an axis of 3"),
+    "pad": (node("Pad", "x c", "y"), {"x": [3, 2]}, {"c": np.array([-2, 0, -2, 0])}, "negative pads remove 4 elements from an axis of size 3"),
     "top k": (node("TopK", "x c", "y z"), {"x": [3]}, {"c": np.array([5])}, "k is 5, but the axis has 3"),
     "range step": (
         node("Range", "a b c", "y"),
         {},
         {"a": np.array(0), "b": np.array(9), "c": np.array(0)},
-        "the step must not be 0",
+        "the step 'delta' (input 2) must not be 0",
     ),
     "range wraps": (
         node("Range", "a b c", "y"),
         {},
         {"a": np.array(-(2**63)), "b": np.array(2**63 - 1), "c": np.array(1)},
-        "too far apart",
+        "overflows int64",
     ),
 }
 
@@ -138,42 +138,42 @@ AT_RUN: dict[str, tuple[Any, dict[str, Any], dict[str, Any], dict[str, Any], str
         {"x": ["n", 2], "s": [2]},
         {},
         {"x": ones(2, 2), "s": np.array([0, 1], np.float32)},
-        "the scales must be positive",
+        "'scales' must be positive and finite",
     ),
     "resize scale nan": (
         helper.make_node("Resize", ["x", "", "s"], ["y"]),
         {"x": ["n", 2], "s": [2]},
         {},
         {"x": ones(2, 2), "s": np.array([np.nan, 1], np.float32)},
-        "the scales must be positive",
+        "'scales' must be positive and finite",
     ),
     "resize scales": (
         helper.make_node("Resize", ["x", "", "s"], ["y"]),
         {"x": ["n", 2], "s": ["k"]},
         {},
         {"x": ones(2, 2), "s": ones(3)},
-        "has 3 numbers for 2 axes",
+        "has 3 numbers, but 2 axes are resized",
     ),
     "one hot": (
         node("OneHot", "i d v", "y"),
         {"i": (INT64, ["n"]), "v": ["k"]},
         {"d": np.array(3)},
         {"i": np.array([1]), "v": ones(3)},
-        "the node has 3 values",
+        "'values' (input 2) has 3 elements",
     ),
     "pad": (
         node("Pad", "x c", "y"),
         {"x": ["n", 2], "c": (INT64, [4])},
         {},
         {"x": ones(3, 2), "c": np.array([-5, 0, 0, 0])},
-        "the node crops 5 elements from an axis of 3",
+        "negative pads remove 5 elements from an axis of size 3",
     ),
     "pad of known widths": (
         node("Pad", "x c", "y"),
         {"x": ["n", 2]},
         {"c": np.array([-5, 0, 0, 0])},
         {"x": ones(3, 2)},
-        "the node crops 5 elements from an axis of 3",
+        "negative pads remove 5 elements from an axis of size 3",
     ),
     "top k": (
         node("TopK", "x c", "y z"),
@@ -194,14 +194,14 @@ AT_RUN: dict[str, tuple[Any, dict[str, Any], dict[str, Any], dict[str, Any], str
         {k: (INT64, []) for k in "abc"},
         {},
         {"a": np.array(0), "b": np.array(9), "c": np.array(0)},
-        "the step must not be 0",
+        "the step 'delta' (input 2) must not be 0",
     ),
     "range wraps": (
         node("Range", "a b c", "y"),
         {k: (INT64, []) for k in "abc"},
         {},
         {"a": np.array(-(2**63)), "b": np.array(2**63 - 1), "c": np.array(1)},
-        "too far apart",
+        "overflows int64",
     ),
 }
 
@@ -219,7 +219,7 @@ def test_directions_of_a_scan_are_0_or_1() -> None:
     body = helper.make_graph([node("Add", "s v", "t"), node("Identity", "t", "o")], "body", infos[:2], infos[2:])
     for key in ("scan_input_directions", "scan_output_directions"):
         made = node("Scan", "s0 x", "y z", body=body, num_scan_inputs=1, **{key: [3]})
-        with pytest.raises(CompileError, match=f"'{key}' must be 0 or 1, but has 3"):
+        with pytest.raises(CompileError, match=f"'{key}' must contain only 0 .forward. and 1 .backward., but contains 3"):
             pliant.compile(model_of([made], {"s0": ["m"], "x": ["t", "m"]}, ["y", "z"]))
 
 
@@ -329,7 +329,7 @@ def test_gather_nd_through_any_number_of_axes() -> None:
     for index in ([[1], [0]], [[1, 2], [0, 1]], [[1, 2, 3], [0, 0, 0]]):
         (y,) = model.run(None, {"x": x, "i": np.array(index)})
         np.testing.assert_array_equal(y, np.stack([x[tuple(i)] for i in index]))
-    for index, words in (([[0, 0, 0, 0]], "select 4 axes, but the tensor has 3"), ([[], []], "at least")):
+    for index, words in (([[0, 0, 0, 0]], "(input 1) is 4, but the data (input 0) has only 3 dims"), ([[], []], "at least")):
         error = failure_of(model, {"x": x, "i": np.array(index, np.int64).reshape(len(index), -1)})
         assert words in error and "at GatherND 'y'" in error
 
@@ -393,9 +393,9 @@ def test_scan_inputs_must_have_equal_lengths() -> None:
     scan = helper.make_node("Scan", ["c0", "x", "k"], ["last", "y"], body=body, num_scan_inputs=2)
     model = pliant.compile(model_of([scan], {"x": ["n"], "k": ["m"]}, ["y"], {"c0": np.float32(0)}))
     np.testing.assert_array_equal(model.run(None, {"x": ones(3), "k": ones(3)})[0], [2, 4, 6])
-    with pytest.raises(pliant.PliantError, match="the node scans inputs with 3 and 4 slices"):
+    with pytest.raises(pliant.PliantError, match="the scanned inputs have 3 and 4 slices"):
         model.run(None, {"x": ones(3), "k": ones(4)})
-    with pytest.raises(pliant.PliantError, match="the node scans inputs with 3 and 4 slices"):
+    with pytest.raises(pliant.PliantError, match="the scanned inputs have 3 and 4 slices"):
         pliant.compile(model_of([scan], {"x": [3], "k": [4]}, ["y"], {"c0": np.float32(0)}))
 
 

@@ -103,7 +103,7 @@ impl DeferredNode {
     /// # Errors
     /// If the text does not encode a node.
     pub fn from_text(text: &str) -> Result<DeferredNode, Problem> {
-        let wrong = || Problem::invalid("the text does not encode an ONNX node");
+        let wrong = || Problem::invalid("the text of a deferred node does not encode an ONNX node");
         let digit = |b: u8| char::from(b).to_digit(16).map(|d| d as u8);
         let pair = |p: &[u8]| Some(digit(p[0])? << 4 | digit(*p.get(1)?)?);
         let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(pair).collect();
@@ -139,8 +139,11 @@ impl DeferredNode {
     /// The model of the node, in which the inputs have the types of the operands. Operands with fixed values become initializers.
     fn model(&self, operands: &[OperandSpec]) -> Result<Model, Problem> {
         let mut proto = self.proto.clone();
-        let wrong =
-            || Problem::invalid("the number of operands in the call differs from that of the node");
+        let wrong = || {
+            Problem::invalid(
+                "the call of a deferred node has another number of operands than the node",
+            )
+        };
         let graph = proto.graph.as_mut().ok_or_else(wrong)?;
         if graph.input.len() != operands.len() {
             return Err(wrong());

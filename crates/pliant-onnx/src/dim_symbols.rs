@@ -72,7 +72,9 @@ impl DimSymbols {
         divisible: &IndexMap<String, i64>,
     ) -> Result<(), Problem> {
         if let Some((name, divisor)) = divisible.iter().find(|(_, divisor)| **divisor < 1) {
-            return Err(Problem::invalid(format!("'{name}' cannot be divisible by {divisor}")));
+            return Err(Problem::invalid(format!(
+                "divisible: '{name}' cannot be divisible by {divisor}, which is not positive"
+            )));
         }
         self.divisible = divisible.clone();
         Ok(())
@@ -116,7 +118,7 @@ impl DimSymbols {
             return Ok(());
         }
         let divisor = if by == 1 { String::new() } else { format!(" that {by} divides") };
-        Err(format!("the declared range contains no size from {min} to {max}{divisor}"))
+        Err(format!("the declared range, {min} to {max}, contains no size{divisor}"))
     }
 
     /// Reports a divisor that is declared for a name that no dim has.

@@ -151,8 +151,9 @@ impl<'m> GraphChecker<'m> {
         for (actual, max, what) in operands {
             if actual > max {
                 let name = function_label(function);
-                let message =
-                    format!("the node has {actual} {what}, but the function {name} has {max}");
+                let message = format!(
+                    "the node has {actual} {what}, but the function {name} accepts at most {max}"
+                );
                 self.report(Problem::invalid(message).at_node(&label(node), node.op_type()));
             }
         }

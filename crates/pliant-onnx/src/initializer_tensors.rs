@@ -17,7 +17,8 @@ use crate::proto::tensor_proto::{DataLocation, DataType};
 /// # Errors
 /// If the type is unknown or not supported.
 pub(crate) fn program_dtype(code: i32) -> Result<DType, String> {
-    let known = DataType::try_from(code).map_err(|_| format!("{code} is not an element type"))?;
+    let known = DataType::try_from(code)
+        .map_err(|_| format!("{code} is not the code of an ONNX element type"))?;
     Ok(match known {
         DataType::Bool => DType::Bool,
         DataType::Int8 | DataType::Int4 | DataType::Int2 => DType::Int8,
@@ -184,7 +185,12 @@ fn duplicate_data(proto: &TensorProto) -> Option<String> {
         ("external_data", proto.data_location() == DataLocation::External),
     ];
     let present: Vec<&str> = fields.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
-    (present.len() > 1).then(|| format!("the tensor has elements in {}", present.join(" and in ")))
+    (present.len() > 1).then(|| {
+        format!(
+            "the tensor must store its elements in one field, but stores them in {}",
+            present.join(" and in ")
+        )
+    })
 }
 
 /// Creates a tensor that borrows bytes of the file. The bytes are copied if they are not aligned for the dtype.
@@ -226,10 +232,9 @@ fn external_bytes(
     let location = entry("location").ok_or("the external data has no location")?;
     let number = |key: &str| match entry(key) {
         None => Ok(None),
-        Some(text) => text
-            .parse::<u64>()
-            .map(Some)
-            .map_err(|_| format!("the external data: {key} '{text}' is not a number of bytes")),
+        Some(text) => text.parse::<u64>().map(Some).map_err(|_| {
+            format!("the {key} of the external data, '{text}', is not a number of bytes")
+        }),
     };
     let offset = number("offset")?.unwrap_or(0);
     if let Some(length) = number("length")?

@@ -96,7 +96,7 @@ impl<'n, 'm> Node<'n, 'm> {
     /// If it is absent.
     pub fn tensor(&mut self, i: usize) -> ExprResult {
         let value = self.value(i)?;
-        self.materialize(&value)
+        self.materialize_as(&value, || format!("input {i}"))
     }
 
     /// The narrow element type of input `i`, and the tensor that stores its elements; `None` if the element type is not narrow.
@@ -187,6 +187,11 @@ impl<'n, 'm> Node<'n, 'm> {
     /// # Errors
     /// If it is a sequence or absent.
     pub fn materialize(&mut self, value: &Value) -> ExprResult {
+        self.materialize_as(value, || "a value that the node uses".into())
+    }
+
+    /// Converts a value to a tensor expression, like [`materialize`](Self::materialize). `what` names the value in messages.
+    fn materialize_as(&mut self, value: &Value, what: impl FnOnce() -> String) -> ExprResult {
         match value {
             Value::Expr(e) => Ok(*e),
             Value::Const(t) => Ok(self.importer.constant(t)),
@@ -201,12 +206,15 @@ impl<'n, 'm> Node<'n, 'm> {
                 .with_help("convert the elements with Cast or DequantizeLinear first"))
             }
             Value::Narrow(_, storage) => self.materialize(storage),
-            Value::Sequence(_) => Err(Problem::invalid("a sequence is used as a tensor")),
+            Value::Sequence(_) => {
+                Err(Problem::invalid(format!("{} must be a tensor, but is a sequence", what())))
+            }
             Value::Object(_, kind) => {
-                Err(Problem::invalid(format!("{} is used as a tensor", kind.name())))
+                let text = format!("{} must be a tensor, but is {}", what(), kind.name());
+                Err(Problem::invalid(text))
             }
             Value::Absent | Value::Failed => {
-                Err(Problem::invalid("the node reads an absent value"))
+                Err(Problem::invalid(format!("{} is missing", what())))
             }
         }
     }
@@ -263,7 +271,7 @@ impl<'n, 'm> Node<'n, 'm> {
     pub fn dims(&mut self, e: Expr) -> Result<Vec<Sym>, Problem> {
         match self.func().ty(e) {
             TypeData::Tensor { shape: TensorShape::Dims(dims), .. } => Ok(dims.to_vec()),
-            _ => Err(unknown_rank_problem()),
+            _ => Err(self.unknown_rank_problem(e)),
         }
     }
 
@@ -276,8 +284,8 @@ impl<'n, 'm> Node<'n, 'm> {
         if dims.len() >= min {
             return Ok(dims);
         }
-        let rank = dims.len();
-        Err(Problem::invalid(format!("an input has {rank} dims, but must have at least {min}")))
+        let (what, rank) = (self.tensor_label(e, "an input"), dims.len());
+        Err(Problem::invalid(format!("{what} has {rank} dims, but must have at least {min}")))
     }
 
     /// Replaces dims in the type of a tensor by the dims that `known` contains; `None` keeps a dim.
@@ -305,7 +313,8 @@ impl<'n, 'm> Node<'n, 'm> {
     pub fn rank(&mut self, e: Expr) -> Result<usize, Problem> {
         let func = self.func();
         let ty = func.expr_ty(e);
-        func.rank_of(ty).map(|r| r as usize).ok_or_else(unknown_rank_problem)
+        let rank = func.rank_of(ty).map(|r| r as usize);
+        rank.ok_or_else(|| self.unknown_rank_problem(e))
     }
 
     /// The element type of a tensor.
@@ -314,7 +323,41 @@ impl<'n, 'm> Node<'n, 'm> {
     /// If it is unknown.
     pub fn dtype(&mut self, e: Expr) -> Result<DType, Problem> {
         let dtype = self.func().ty(e).dtype();
-        dtype.ok_or_else(|| Problem::unsupported("the element type of the input is not known"))
+        dtype.ok_or_else(|| {
+            Problem::unsupported(format!(
+                "the element type of {} is not known",
+                self.tensor_label(e, "an input")
+            ))
+        })
+    }
+
+    /// The only dim of a vector. `what` names the vector in messages.
+    ///
+    /// # Errors
+    /// If the tensor does not have exactly one dim, or its rank is unknown.
+    pub fn vector_length(&mut self, vector: Expr, what: &str) -> Result<Sym, Problem> {
+        match self.dims(vector)?[..] {
+            [length] => Ok(length),
+            ref dims => {
+                let text = format!("{what} must be a vector, but has {} dims", dims.len());
+                Err(Problem::invalid(text))
+            }
+        }
+    }
+
+    /// Names a tensor in messages, such as `input 1`. `other` is the name if the tensor is not a non-constant input.
+    pub(crate) fn tensor_label(&self, e: Expr, other: &str) -> String {
+        let is_operand = |v: &Value| matches!(v, Value::Expr(input) if *input == e);
+        let position = self.inputs.iter().position(is_operand);
+        position.map_or_else(|| other.to_owned(), |i| format!("input {i}"))
+    }
+
+    /// Creates the problem that a converter needs a rank that is only known at run time. The user sees this problem only if the
+    /// node cannot be deferred.
+    fn unknown_rank_problem(&self, e: Expr) -> Problem {
+        Problem::known_only_at_run_time(&format!("the rank of {}", self.tensor_label(e, "an input"))).with_help(
+            "declare the rank in the file: add a value_info entry for that input, with symbols for its dims",
+        )
     }
 
     /// Normalises an axis, which may be negative, to a number from 0 to `rank - 1`.
@@ -328,14 +371,6 @@ impl<'n, 'm> Node<'n, 'm> {
         }
         Ok(axis.rem_euclid(r.max(1)) as usize)
     }
-}
-
-/// Creates the problem that a converter needs a rank that is only known at run time. The user sees this problem only if the node
-/// cannot be deferred.
-fn unknown_rank_problem() -> Problem {
-    Problem::known_only_at_run_time("the rank of the input").with_help(
-        "declare the rank in the file: add a value_info entry for that input, with symbols for its dims",
-    )
 }
 
 /// Creates a tensor with the given integer or bool elements.

@@ -72,7 +72,9 @@ impl Node<'_, '_> {
         full_size: Sym,
         what: &str,
     ) -> Result<(), Problem> {
-        let text = format!("{what} has a dim of {{}} where the tensor has {{}}");
+        let text = format!(
+            "{what} has a dim of size {{}}, which does not broadcast to the tensor's dim of size {{}}"
+        );
         let one = self.func().syms.int(1);
         let equal = pliant_ops::size_proofs::equal(self.func(), actual, full_size);
         if equal == Some(true) || actual == one {
@@ -100,7 +102,8 @@ impl Node<'_, '_> {
         let (dims, size) = (self.dims(x)?, self.dims(part)?);
         let Some(lead) = dims.len().checked_sub(size.len()) else {
             let (more, rank) = (size.len(), dims.len());
-            let text = format!("{what} has {more} dims, but the tensor has {rank}");
+            let text =
+                format!("{what} has {more} dims, but the tensor to which it broadcasts has {rank}");
             return Err(Problem::invalid(text));
         };
         for (&size, &full_size) in size.iter().zip(&dims[lead..]) {

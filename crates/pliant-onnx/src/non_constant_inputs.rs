@@ -41,9 +41,8 @@ impl Node<'_, '_> {
     /// # Errors
     /// If it is not a vector.
     pub fn constant_length(&mut self, vector: Expr) -> Result<Option<usize>, Problem> {
-        let [length] = self.dims(vector)?[..] else {
-            return Err(Problem::invalid("the sizes or axes must be a vector"));
-        };
+        let what = self.tensor_label(vector, "an input with sizes or axes");
+        let length = self.vector_length(vector, &what)?;
         Ok(self.func().syms.as_int(length).and_then(|v| usize::try_from(v).ok()))
     }
 
@@ -78,7 +77,8 @@ impl Node<'_, '_> {
             && let [one] = t.elems.as_slice()
         {
             let zero = self.func().syms.int(0);
-            self.require_at_most(zero, *one, "a size must be at least {}, but is {}")?;
+            let text = format!("the size in input {i} must be at least {{}}, but is {{}}");
+            self.require_at_most(zero, *one, &text)?;
             return Ok(*one);
         }
         let value = self.tensor(i)?;
@@ -102,8 +102,9 @@ impl Node<'_, '_> {
         }
         let vector = self.tensor(i)?;
         let length = self.constant_length(vector)?.or(count);
-        let length =
-            length.ok_or_else(|| Problem::known_only_at_run_time("the number of sizes"))?;
+        let length = length.ok_or_else(|| {
+            Problem::known_only_at_run_time(&format!("the number of sizes in input {i}"))
+        })?;
         let (actual, expected) = (self.dims(vector)?[0], self.func().syms.int(length as i64));
         let text = format!("input {i} has {{}} sizes, but must have {{}}");
         self.require_equal(actual, expected, &text)?;
@@ -180,8 +181,10 @@ impl Node<'_, '_> {
     pub fn reshape_along(&mut self, vector: Expr, axis: usize, rank: usize) -> ExprResult {
         let size = self.dims(vector)?;
         let mut dims = vec![self.func().syms.int(1); rank];
-        dims[axis] =
-            *size.first().ok_or_else(|| Problem::invalid("the operand must be a vector"))?;
+        dims[axis] = *size.first().ok_or_else(|| {
+            let what = self.tensor_label(vector, "an input");
+            Problem::invalid(format!("{what} must be a vector, but is a scalar"))
+        })?;
         self.reshape(vector, &dims)
     }
 
@@ -241,9 +244,7 @@ impl Node<'_, '_> {
     /// If type inference fails.
     pub fn axes_mask(&mut self, axes: Expr, rank: Sym) -> ExprResult {
         let axes = self.normalize_axes(axes, rank)?;
-        let [count] = self.dims(axes)?[..] else {
-            return Err(Problem::invalid("the axes must be a vector"));
-        };
+        let count = self.vector_length(axes, "the input 'axes'")?;
         let one = self.func().syms.int(1);
         let column = self.reshape(axes, &[count, one])?;
         let all = self.iota(rank)?;
@@ -252,7 +253,7 @@ impl Node<'_, '_> {
         let hits = self.op_with("relax.sum", &[hits], ints_attr("axis", 0))?;
         let (zero, once) = (self.scalar(0i64)?, self.scalar(1i64)?);
         let unique = self.op("relax.less_equal", &[hits, once])?;
-        self.require(unique, "the axes {} contain an axis twice", &[axes])?;
+        self.require(unique, "the axes {} contain an axis more than once", &[axes])?;
         self.op("relax.greater", &[hits, zero])
     }
 
@@ -309,10 +310,9 @@ impl Node<'_, '_> {
         build: &mut dyn FnMut(&mut Self, usize) -> ExprResult,
     ) -> ExprResult {
         if let Some(known) = self.const_ints(i) {
-            let axis = known
-                .first()
-                .copied()
-                .ok_or_else(|| Problem::invalid("the axis input is empty"))?;
+            let axis = known.first().copied().ok_or_else(|| {
+                Problem::invalid(format!("input {i}, which contains the axis, is empty"))
+            })?;
             let axis = self.axis(axis, rank)?;
             return build(self, axis);
         }
@@ -323,7 +323,8 @@ impl Node<'_, '_> {
         if count < rank {
             let end = self.scalar(count as i64)?;
             let in_range = self.op("relax.less", &[axis, end])?;
-            self.require(in_range, "the node cannot use axis {}", &[axis])?;
+            let text = format!("the axis (input {i}) must be below {count}, but is {{}}");
+            self.require(in_range, &text, &[axis])?;
         }
         self.select_by_value(axis, 0, count, build)
     }

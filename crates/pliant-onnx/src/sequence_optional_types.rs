@@ -55,8 +55,10 @@ impl ObjectType {
                 Tensor { dtype: dtype_2, narrow: narrow_2, dims: dims_2 },
             ) => {
                 if (dtype, narrow) != (dtype_2, narrow_2) {
-                    let text =
-                        format!("elements are of {dtype} in one case and of {dtype_2} in another");
+                    let text = format!(
+                        "the element type of the value must always be the same, but is {dtype} in one case and {dtype_2} in \
+                         another"
+                    );
                     return Err(Problem::invalid(text));
                 }
                 let dims = match (dims, dims_2) {
@@ -72,7 +74,7 @@ impl ObjectType {
             (Optional(a), b) | (b, Optional(a)) => Optional(Box::new(a.join(b)?)),
             _ => {
                 let text = format!(
-                    "the value is {} in one case and {} in another",
+                    "the type of the value must always be the same, but it is {} in one case and {} in another",
                     self.name(),
                     other.name()
                 );
@@ -164,7 +166,10 @@ impl ObjectType {
             Some(TypeValue::TensorType(tensor)) => {
                 let code = i64::from(tensor.elem_type());
                 let dtype = initializer_tensors::checked_dtype(code).map_err(|p| Problem {
-                    message: format!("{subject} cannot be fed: {}", p.message),
+                    message: format!(
+                        "{subject} has an element type that cannot be passed: {}",
+                        p.message
+                    ),
                     ..p
                 })?;
                 let mut size = |d: &Option<dimension::Value>| match d {
@@ -185,17 +190,19 @@ impl ObjectType {
             Some(TypeValue::OptionalType(optional)) => {
                 Ok(ObjectType::Optional(inner(&optional.elem_type)?))
             }
-            Some(TypeValue::MapType(_)) => Err(Problem::unsupported(format!("{subject} is a map"))
-                .with_help("convert the value to a tensor before passing it to the model")),
-            Some(TypeValue::SparseTensorType(_)) => {
-                Err(Problem::unsupported(format!("{subject} is a sparse tensor"))
-                    .with_help("declare and pass a dense tensor"))
+            Some(TypeValue::MapType(_)) => {
+                Err(Problem::unsupported(format!("{subject} is a map, which is not supported"))
+                    .with_help("convert the value to a tensor before passing it to the model"))
             }
-            Some(TypeValue::OpaqueType(_)) => {
-                Err(Problem::unsupported(format!("{subject} is of an opaque type"))
-                    .with_help("export the model with a tensor instead"))
-            }
-            None => Err(Problem::invalid(format!("{subject} has no type"))),
+            Some(TypeValue::SparseTensorType(_)) => Err(Problem::unsupported(format!(
+                "{subject} is a sparse tensor, which is not supported"
+            ))
+            .with_help("declare and pass a dense tensor")),
+            Some(TypeValue::OpaqueType(_)) => Err(Problem::unsupported(format!(
+                "{subject} is of an opaque type, which is not supported"
+            ))
+            .with_help("export the model with a tensor instead")),
+            None => Err(Problem::invalid(format!("{subject} has no declared type"))),
         }
     }
 }

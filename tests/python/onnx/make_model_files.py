@@ -115,7 +115,7 @@ def a_weight_of_a_petabyte() -> ModelProto:
     return with_weight(change)
 
 
-@attack("is not an element type")
+@attack("is not the code of an ONNX element type")
 def unknown_element_type() -> ModelProto:
     return with_weight(lambda w: setattr(w, "data_type", 77))
 
@@ -232,12 +232,12 @@ def a_value_of_another_shape() -> ModelProto:
     return made
 
 
-@attack("the parts have 6 elements together, but the axis has 4")
+@attack("the lengths in 'split' sum to 6, but the axis that is split has 4 elements")
 def parts_beyond_the_axis() -> ModelProto:
     return model([node("Split", "x s", "y z", axis=1)], "y z", constants={"s": np.array([3, 3])})
 
 
-@attack("too far apart")
+@attack("overflows int64")
 def a_range_that_wraps_around() -> ModelProto:
     ends = {"a": np.array(-(2**63)), "b": np.array(2**63 - 1), "c": np.array(1)}
     return model([node("Range", "a b c", "y")], constants=ends)

@@ -219,7 +219,7 @@ def test_missing_data_file_is_one_problem(tmp_path: Path) -> None:
 def test_tensor_elements_in_two_fields_are_rejected() -> None:
     made = model([node("Add", "x w", "y")], inputs={"x": [2]}, constants={"w": np.ones(2, np.float32)})
     made.graph.initializer[0].float_data.extend([3, 4])
-    with pytest.raises(pliant.CompileError, match="the tensor has elements in raw_data and in float_data"):
+    with pytest.raises(pliant.CompileError, match="must store its elements in one field, but stores them in raw_data and in float_data"):
         pliant.compile(made)
 
 

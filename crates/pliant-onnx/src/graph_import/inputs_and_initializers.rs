@@ -172,13 +172,18 @@ impl<'m> Importer<'m> {
         let name = info.name();
         let value = info.r#type.as_ref().and_then(|t| t.value.as_ref());
         let Some(TypeValue::TensorType(tensor)) = value else {
-            let problem = Problem::invalid(format!("input '{name}' has no type"));
+            let problem = Problem::invalid(format!("input '{name}' has no declared type"));
             return Err(problem
                 .with_help("declare the type of the input: onnx.helper.make_tensor_value_info"));
         };
-        let dtype = initializer_tensors::checked_dtype(tensor.elem_type().into()).map_err(|p| {
-            Problem { message: format!("input '{name}' cannot be fed: {}", p.message), ..p }
-        })?;
+        let dtype =
+            initializer_tensors::checked_dtype(tensor.elem_type().into()).map_err(|p| Problem {
+                message: format!(
+                    "input '{name}' has an element type that cannot be passed: {}",
+                    p.message
+                ),
+                ..p
+            })?;
         let rank = tensor.shape.as_ref().map_or(0, |s| s.dim.len());
         initializer_tensors::check_rank(&format!("input '{name}'"), rank, &self.limits)
             .map_err(Problem::invalid)?;
@@ -209,7 +214,7 @@ impl<'m> Importer<'m> {
                 if rank.is_some_and(|r| r != dims.len()) {
                     let (rank, count) = (rank.unwrap_or(0), dims.len());
                     let text =
-                        format!("input '{name}' has rank {rank}, but {count} dims are given");
+                        format!("input '{name}' has {rank} dims, but its declaration has {count}");
                     return Err(Problem::invalid(text));
                 }
                 let dims: Vec<Sym> = dims
@@ -242,7 +247,7 @@ impl<'m> Importer<'m> {
             let rank = dims.len();
             let dim_slot = dims.get_mut(axis).ok_or_else(|| {
                 Problem::invalid(format!(
-                    "input '{name}' has rank {rank}, but dim {axis} is declared"
+                    "dim {axis} of input '{name}' is declared, but the input has only {rank} dims"
                 ))
             })?;
             self.symbols
@@ -360,7 +365,8 @@ impl<'m> Importer<'m> {
         );
         for sparse in &graph.sparse_initializer {
             let name = sparse.values.as_ref().map_or("", |v| v.name());
-            let message = format!("initializer '{name}' is sparse");
+            let message =
+                format!("initializer '{name}' is a sparse tensor, which is not supported");
             self.problems.push(
                 Problem::unsupported(message).with_help("store the initializer as a dense tensor"),
             );

@@ -31,7 +31,7 @@ fn bit_cast(n: &mut Node<'_, '_>) -> ConvertResult {
     if from.size() != to.size() {
         let message =
             format!("the node casts {from} to {to}, whose elements have another number of bits");
-        return Err(Problem::invalid(message));
+        return Err(Problem::invalid(message).with_help("convert values with Cast instead"));
     }
     let y = if from == to { x } else { cast_bits(n, x, to)? };
     Ok(vec![match narrow {
@@ -41,7 +41,8 @@ fn bit_cast(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 fn unsupported_bits(name: &str) -> Problem {
-    Problem::unsupported(format!("bit casts of {name} are not supported"))
+    let text = format!("BitCast from or to {name}, a type of less than 8 bits, is not supported");
+    Problem::unsupported(text)
 }
 
 fn cast_bits(n: &mut Node<'_, '_>, x: Expr, to: DType) -> ExprResult {
@@ -56,7 +57,9 @@ fn det(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
     let [batch @ .., rows, columns] = dims.as_slice() else {
-        return Err(Problem::invalid("the input must have at least 2 dims"));
+        let rank = dims.len();
+        let text = format!("the input must have at least 2 dims, but has {rank}");
+        return Err(Problem::invalid(text));
     };
     let square = n.func().syms.eq(*rows, *columns);
     n.importer.record_constraint(square);

@@ -18,7 +18,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 fn concat(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.attrs().int("axis")?.unwrap_or(1);
     if n.len() == 0 {
-        return Err(Problem::invalid("the node has no inputs"));
+        return Err(Problem::invalid("the node has no inputs, but needs at least one"));
     }
     // Shape vectors remain symbolic. Constants alone are concatenated as tensors.
     if (0..n.len()).any(|i| n.is_symbolic(i)) {
@@ -83,14 +83,14 @@ fn check_part_lengths(n: &mut Node<'_, '_>, lengths: &[Sym], dim: Sym) -> Result
     let output_count = n.proto.output.len();
     if lengths.len() != output_count {
         let message = format!(
-            "the node has {output_count} outputs, but the lengths of {} parts",
+            "'split' has {} lengths, but the node has {output_count} outputs",
             lengths.len()
         );
         return Err(Problem::invalid(message));
     }
     let known = lengths.iter().filter_map(|&l| n.func().syms.as_int(l)).collect::<Vec<i64>>();
     if let Some(length) = known.into_iter().find(|&l| l < 0) {
-        return Err(Problem::invalid(format!("a part has the negative length {length}")));
+        return Err(Problem::invalid(format!("'split' contains the negative length {length}")));
     }
     let zero = n.func().syms.int(0);
     let mut sum = zero;
@@ -98,17 +98,23 @@ fn check_part_lengths(n: &mut Node<'_, '_>, lengths: &[Sym], dim: Sym) -> Result
         n.require_at_most(
             zero,
             length,
-            "each part must have at least {} elements, but one has {}",
+            "the lengths in 'split' must be at least {}, but one is {}",
         )?;
         sum = n.func().syms.add(sum, length);
     }
-    n.require_equal(sum, dim, "the parts have {} elements together, but the axis has {}")
+    n.require_equal(
+        sum,
+        dim,
+        "the lengths in 'split' sum to {}, but the axis that is split has {} elements",
+    )
 }
 
 /// The lengths of the parts if an axis of size `dim` is split into `count` equal parts. The last part may be smaller.
 fn equal_parts(n: &mut Node<'_, '_>, dim: Sym, count: i64) -> Result<Vec<Sym>, Problem> {
     if count <= 0 {
-        return Err(Problem::invalid("the input must be split into at least one part"));
+        return Err(Problem::invalid(
+            "the node must split its input into at least one part, but has no outputs",
+        ));
     }
     let syms = &mut n.func().syms;
     let parts = syms.int(count);
@@ -117,7 +123,9 @@ fn equal_parts(n: &mut Node<'_, '_>, dim: Sym, count: i64) -> Result<Vec<Sym>, P
     let covered = syms.mul(whole, all_but_last);
     let last = syms.sub(dim, covered);
     if n.opset < 18 {
-        n.require_equal(last, whole, "the last part would have {} elements and the others {}")?;
+        let text = "the axis cannot be split into equal parts: the last part would have {} elements, but the others {}; \
+                    set 'split' or export with opset 18, which allow a smaller last part";
+        n.require_equal(last, whole, text)?;
     }
     let mut lengths = vec![whole; count as usize - 1];
     lengths.push(last);
@@ -158,7 +166,8 @@ fn space_to_depth(n: &mut Node<'_, '_>) -> ConvertResult {
 fn block_inputs(n: &mut Node<'_, '_>) -> Result<(Expr, [Sym; 4], Sym), Problem> {
     let size = n.attrs().int("blocksize")?.unwrap_or(0);
     if size <= 0 {
-        return Err(Problem::attribute("attribute 'blocksize' must be positive"));
+        let text = format!("attribute 'blocksize' must be positive, but is {size}");
+        return Err(Problem::attribute(text));
     }
     let x = n.tensor(0)?;
     let dims: [Sym; 4] = n.dims(x)?.try_into().map_err(|d: Vec<Sym>| {

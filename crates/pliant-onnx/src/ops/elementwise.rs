@@ -132,15 +132,19 @@ fn variadic(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResu
 }
 
 /// Emits calls of a binary operator that combine all inputs, from left to right.
+fn no_inputs_problem() -> Problem {
+    Problem::invalid("the node has no inputs, but needs at least one")
+}
+
 fn accumulate(n: &mut Node<'_, '_>, op: &str) -> ExprResult {
     let mut inputs = n.tensors()?.into_iter();
-    let first = inputs.next().ok_or_else(|| Problem::invalid("the node has no inputs"))?;
+    let first = inputs.next().ok_or_else(|| no_inputs_problem())?;
     inputs.try_fold(first, |sum, x| n.op(op, &[sum, x]))
 }
 
 fn mean(n: &mut Node<'_, '_>) -> ConvertResult {
     let mut inputs = n.tensors()?;
-    let first = *inputs.first().ok_or_else(|| Problem::invalid("the node has no inputs"))?;
+    let first = *inputs.first().ok_or_else(|| no_inputs_problem())?;
     let input_dtype = n.dtype(first)?;
     let wide = wide_float(input_dtype);
     for input in &mut inputs {
@@ -279,7 +283,15 @@ fn bit_shift(n: &mut Node<'_, '_>) -> ConvertResult {
     let op = match direction {
         Some("LEFT") => "relax.left_shift",
         Some("RIGHT") => "relax.right_shift",
-        _ => return Err(Problem::attribute("attribute 'direction' must be LEFT or RIGHT")),
+        other => {
+            let text = match other {
+                Some(other) => {
+                    format!("attribute 'direction' is '{other}', but must be LEFT or RIGHT")
+                }
+                None => "attribute 'direction' is missing; it must be LEFT or RIGHT".to_owned(),
+            };
+            return Err(Problem::attribute(text));
+        }
     };
     binary(n, op, None)
 }

@@ -42,7 +42,7 @@ fn gather_symbolic(n: &mut Node<'_, '_>, axis: i64) -> Result<Option<Value>, Pro
     let mut normal = Vec::with_capacity(positions.len());
     for i in positions {
         if i < -size || i >= size {
-            let message = format!("index {i} is out of range for {size} elements");
+            let message = format!("index {i} is out of range for axis {axis} of size {size}");
             return Err(Problem::invalid(message));
         }
         normal.push(i.rem_euclid(size) as usize);
@@ -82,8 +82,13 @@ fn gather_nd(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     // The last dim of the indices determines the rank of the result, so each possible size gets a branch of its own.
     let (one, all) = (n.func().syms.int(1), n.func().syms.int(max_value));
-    n.require_at_most(one, depth, "the indices must select at least {} axes, but select {}")?;
-    n.require_at_most(depth, all, "the indices select {} axes, but the tensor has {}")?;
+    n.require_at_most(
+        one,
+        depth,
+        "the last dim of the indices (input 1) must be at least {}, but is {}",
+    )?;
+    let text = "the last dim of the indices (input 1) is {}, but the data (input 0) has only {} dims to index";
+    n.require_at_most(depth, all, text)?;
     let branch_index = n.func().syms.sub(depth, one);
     let branch_index = n.size_scalar(branch_index)?;
     let dtype = n.dtype(indices)?;
@@ -139,7 +144,8 @@ fn scatter_nd(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Ok(dims) = n.dims(indices)
         && dims.last().is_some_and(|&last| n.func().syms.as_int(last).is_none())
     {
-        return Err(Problem::known_only_at_run_time("the number of axes that the indices select"));
+        return Err(Problem::known_only_at_run_time("the last dim of the indices (input 1)")
+            .with_help("declare the number in the file, or with dynamic_shapes"));
     }
     let attrs = Attrs::default().with("reduction", reduction(n)?);
     Ok(vec![n.op_with("relax.scatter_nd", &[x, indices, updates], attrs)?.into()])
@@ -185,10 +191,11 @@ fn tensor_scatter(n: &mut Node<'_, '_>) -> ConvertResult {
     let dims = n.dims_with_min_rank(cache, 2)?;
     let axis = n.axis(n.attrs().int("axis")?.unwrap_or(-2), dims.len())?;
     if axis == 0 {
-        return Err(Problem::attribute("attribute 'axis' must not be the batch axis"));
+        return Err(Problem::attribute("attribute 'axis' must not name axis 0, the batch axis"));
     }
     let length = n.dims_with_min_rank(update, dims.len())?[axis];
-    let text = "the update has {} positions, but the cache has {}";
+    let text =
+        "the update (input 1) has {} positions along the axis, but the cache (input 0) has {}";
     n.require_at_most(length, dims[axis], text)?;
     let first = match n.optional_tensor(2)? {
         Some(first) => {

@@ -28,7 +28,8 @@ fn optimizer_steps(
     let count = n.len().saturating_sub(2) / tensors_per_step;
     if count == 0 || n.len() != 2 + tensors_per_step * count {
         return Err(Problem::invalid(format!(
-            "the node must have 2 inputs, and {tensors_per_step} more for each tensor"
+            "the node must have 2 inputs, and {tensors_per_step} more for each optimized tensor, but has {} inputs",
+            n.len()
         )));
     }
     let (rate, update_count) = (n.tensor(0)?, n.tensor(1)?);

@@ -29,7 +29,9 @@ pub(super) fn integer_range(dtype: DType) -> Result<(f64, f64), Problem> {
         DType::UInt16 => (0.0, 65535.0),
         DType::Int32 => (-2_147_483_648.0, 2_147_483_647.0),
         other => {
-            return Err(Problem::unsupported(format!("quantisation to {other} is not supported")));
+            return Err(Problem::unsupported(format!(
+                "quantisation to {other} is not supported; int8, uint8, int16, uint16 and int32 are"
+            )));
         }
     })
 }
@@ -67,7 +69,8 @@ pub(super) fn broadcast_quant_param(
     block: i64,
 ) -> ExprResult {
     if block < 0 {
-        return Err(Problem::attribute("attribute 'block_size' must not be negative"));
+        let text = format!("attribute 'block_size' must not be negative, but is {block}");
+        return Err(Problem::attribute(text));
     }
     let dims = n.dims(x)?;
     let param_dims = n.dims(param)?;
@@ -77,25 +80,29 @@ pub(super) fn broadcast_quant_param(
         1 if param_dims[0] == one => n.reshape_to_scalar(param),
         1 if block == 0 => {
             let axis = n.axis(axis, dims.len())?;
-            let text = "a scale or zero point is of size {} for an axis of {}";
+            let text = "the scale or zero point has {} elements, but the quantised axis has {}";
             n.require_equal(param_dims[0], dims[axis], text)?;
             n.reshape_along(param, axis, dims.len())
         }
         rank if block == 0 => {
             // Each dim must be 1 or that of the quantised tensor, so that the shape of the result does not change.
             let Some(lead) = dims.len().checked_sub(rank) else {
-                return Err(Problem::invalid("a scale or zero point has more dims than the input"));
+                return Err(Problem::invalid(format!(
+                    "the scale or zero point has {rank} dims, but the quantised tensor has only {}",
+                    dims.len()
+                )));
             };
             for (&param_dims, &dim) in param_dims.iter().zip(&dims[lead..]) {
-                n.require_broadcastable(param_dims, dim, "a scale or zero point")?;
+                n.require_broadcastable(param_dims, dim, "the scale or zero point")?;
             }
             Ok(param)
         }
         rank => {
             if rank != dims.len() {
-                return Err(Problem::invalid(
-                    "with 'block_size', the scale must have the rank of the input",
-                ));
+                return Err(Problem::invalid(format!(
+                    "with 'block_size', the scale and zero point must have the rank of the input, {}, but have rank {rank}",
+                    dims.len()
+                )));
             }
             let axis = n.axis(axis, rank)?;
             for (k, (&param_dims, &dim)) in param_dims.iter().zip(&dims).enumerate() {
@@ -104,7 +111,7 @@ pub(super) fn broadcast_quant_param(
                 n.require_equal(
                     param_dims,
                     want,
-                    "a scale or zero point has {} blocks, but must have {}",
+                    "with 'block_size', a dim of the scale or zero point is {}, but must be {}",
                 )?;
             }
             let block_size = n.func().syms.int(block);
@@ -281,7 +288,8 @@ fn requantization_factor(n: &mut Node<'_, '_>, scales: [Expr; 3]) -> ExprResult 
 fn qlinear_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     let inputs = n.tensors()?;
     let [a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero] = inputs.as_slice() else {
-        return Err(Problem::invalid("the node must have 8 inputs"));
+        let text = format!("the node must have 8 inputs, but has {}", inputs.len());
+        return Err(Problem::invalid(text));
     };
     let dtype = n.dtype(*y_zero)?;
     let left = subtract_zero_point(n, *a, Some(*a_zero), -2)?;

@@ -40,7 +40,7 @@ fn reshape(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let Some(own_dims) = input_dims(n, x, allow_zero, target.as_deref())? else {
         return Err(Problem::known_only_at_run_time(
-            "the rank of the input, whose dims the new shape keeps,",
+            "the rank of input 0, whose dims a 0 in the new shape copies,",
         ));
     };
     let Some(target) = target else {
@@ -91,11 +91,16 @@ fn resolve_target(
         match n.func().syms.as_int(*dim) {
             Some(0) if !allow_zero => {
                 *dim = *input_dims.get(i).ok_or_else(|| {
-                    Problem::invalid(format!("the new shape keeps dim {i}, which the input lacks"))
+                    Problem::invalid(format!(
+                        "element {i} of the new shape is 0, which copies dim {i} of the input, but the input has only {} dims",
+                        input_dims.len()
+                    ))
                 })?;
             }
             Some(-1) if inferred.is_some() => {
-                return Err(Problem::invalid("the new shape has more than one -1"));
+                return Err(Problem::invalid(
+                    "the new shape has more than one -1, but only one dim can be inferred",
+                ));
             }
             Some(-1) => inferred = Some(i),
             Some(d) if d < 0 => {
@@ -145,7 +150,12 @@ fn check_zero_dim(n: &mut Node<'_, '_>, kept: Option<Sym>, dim: Sym) -> Result<(
     let is_valid = func.syms.or(differs, same);
     match func.syms.as_int(is_valid) {
         Some(1) => return Ok(()),
-        Some(_) => return Err(Problem::invalid("a dim of the new shape is always 0")),
+        Some(_) => {
+            return Err(Problem::invalid(
+                "a symbolic dim of the new shape is always 0, which copies a dim of the input that is not 0",
+            )
+            .with_help("set allowzero=1 if the dim of the result is to be 0"));
+        }
         None => {}
     }
     let is_valid = SymTensor { shape: Vec::new(), elems: vec![is_valid], dtype: DType::Bool };
@@ -168,11 +178,15 @@ fn non_constant_target(n: &mut Node<'_, '_>, input_dims: &[Sym], allow_zero: boo
     let mut dims = target;
     let inferred = n.op("relax.equal", &[dims, minus])?;
     let valid = n.op("relax.greater_equal", &[dims, minus])?;
-    n.require(valid, "the new shape {} has a negative size", &[dims])?;
+    n.require(valid, "the new shape {} has a negative size other than -1", &[dims])?;
     let inferred_count = n.cast(inferred, DType::Int64)?;
     let inferred_count = n.op("relax.sum", &[inferred_count])?;
     let at_most_one = n.op("relax.less_equal", &[inferred_count, one])?;
-    n.require(at_most_one, "the new shape {} has more than one -1", &[dims])?;
+    n.require(
+        at_most_one,
+        "the new shape {} has more than one -1, but only one dim can be inferred",
+        &[dims],
+    )?;
     let mut others = n.op("relax.where", &[inferred, one, dims])?;
     if allow_zero {
         let zeros = n.op("relax.equal", &[dims, zero])?;
@@ -286,13 +300,16 @@ fn broadcast_dim(n: &mut Node<'_, '_>, a: Sym, b: Sym) -> Result<Sym, Problem> {
         (Some(1), _) => b,
         (_, Some(1)) => a,
         (Some(x), Some(y)) => {
-            return Err(Problem::invalid(format!("dims {x} and {y} do not broadcast")));
+            return Err(Problem::invalid(format!(
+                "the input has a dim of size {x}, which does not broadcast with size {y} in the new shape"
+            )));
         }
         (Some(_), None) => {
             let one = syms.int(1);
             let keeps = syms.eq(b, one);
             let required = syms.select(keeps, a, b);
-            n.require_equal(required, a, "the new shape has a dim of {} where the input has {}")?;
+            let text = "the new shape has a dim of size {}, which does not broadcast with the input's dim of size {}";
+            n.require_equal(required, a, text)?;
             a
         }
         // The size in the new shape wins, unless it is 1.
@@ -393,7 +410,7 @@ fn unsqueeze(n: &mut Node<'_, '_>) -> ConvertResult {
         let rank = t.shape.len() + axes.len();
         let new = normalized_axes(n, Some(&axes), rank)?.unwrap_or_default();
         if let Some(k) = (1..new.len()).find(|&k| new[..k].contains(&new[k])) {
-            return Err(Problem::invalid(format!("the axes contain axis {} twice", new[k])));
+            return Err(Problem::invalid(format!("'axes' contains axis {} twice", new[k])));
         }
         let mut old_rank = t.shape.iter().copied();
         let shape: Vec<usize> = (0..rank)
@@ -464,12 +481,16 @@ fn tile(n: &mut Node<'_, '_>) -> ConvertResult {
     let repeats = SymTensor::vector(n.sizes_input(1, Some(rank))?);
     if repeats.elems.len() != rank {
         let count = repeats.elems.len();
-        let message = format!("'repeats' has {count} numbers for an input of rank {rank}");
+        let message = format!("'repeats' has {count} numbers, but the input has {rank} dims");
         return Err(Problem::invalid(message));
     }
     let zero = n.func().syms.int(0);
     for &repeat in &repeats.elems {
-        n.require_at_most(zero, repeat, "the repeats must be at least {}, but one is {}")?;
+        n.require_at_most(
+            zero,
+            repeat,
+            "the numbers in 'repeats' must be at least {}, but one is {}",
+        )?;
     }
     if let Some(counts) = repeats.constants(&n.func().syms) {
         let attrs = Attrs::default().with("repeats", AttrValue::ints(counts));

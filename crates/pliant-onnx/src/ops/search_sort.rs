@@ -32,7 +32,9 @@ fn arg_extremum(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     let dims = n.dims(x)?;
     let axis = n.axis(n.attrs().int("axis")?.unwrap_or(0), dims.len())?;
     if n.func().syms.as_int(dims[axis]) == Some(0) {
-        return Err(Problem::invalid(format!("axis {axis} is empty")));
+        return Err(Problem::invalid(format!(
+            "axis {axis} is empty, so it has no largest or smallest element"
+        )));
     }
     let attrs = ints_attr("axis", axis as i64).with("keepdims", AttrValue::Bool(keep));
     if !last {
@@ -62,7 +64,7 @@ fn one_hot(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.attrs().int("axis")?.unwrap_or(-1);
     let depth = n.size_input(1)?;
     let zero_scalar = n.func().syms.int(0);
-    n.require_at_most(zero_scalar, depth, "the depth must be at least {}, but is {}")?;
+    n.require_at_most(zero_scalar, depth, "'depth' (input 1) must be at least {}, but is {}")?;
     // Compare the indices with 0 .. depth along a new axis. That works for a non-constant depth, too.
     let indices = n.tensor(0)?;
     let indices = n.cast(indices, DType::Int64)?;
@@ -84,11 +86,11 @@ fn one_hot(n: &mut Node<'_, '_>) -> ConvertResult {
     let indices = n.op("relax.where", &[negative, shifted, indices])?;
     let is_hit = n.op("relax.equal", &[indices, positions])?;
     let values = n.tensor(2)?;
-    let [input] = n.dims(values)?[..] else {
-        return Err(Problem::invalid("the values must be a vector of two elements, off and on"));
-    };
+    let input = n.vector_length(values, "'values' (input 2)")?;
     let wanted = n.func().syms.int(2);
-    n.require_equal(input, wanted, "the node has {} values, but must have {}: off and on")?;
+    let text =
+        "'values' (input 2) has {} elements, but must have {}: the off value and the on value";
+    n.require_equal(input, wanted, text)?;
     let scalar: [Sym; 0] = [];
     let [off, on] = {
         let two = n.func().syms.int(2);
@@ -175,7 +177,8 @@ fn trilu(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let dims = n.dims(x)?;
     let [.., rows, columns] = dims.as_slice() else {
-        return Err(Problem::invalid("the input must have at least 2 dims"));
+        let text = format!("the input must have at least 2 dims, but has {}", dims.len());
+        return Err(Problem::invalid(text));
     };
     let (rows, columns) = (n.iota(*rows)?, n.iota(*columns)?);
     let (rows, columns) = (n.reshape_along(rows, 0, 2)?, n.reshape_along(columns, 1, 2)?);

@@ -73,10 +73,10 @@ fn sequence_input(n: &Node<'_, '_>) -> Result<Sequence, Problem> {
             Ok(Sequence::Dynamic(e, *object_type))
         }
         Value::Object(_, object_type) => Err(Problem::invalid(format!(
-            "the node needs a sequence, but gets {}",
+            "input 0 must be a sequence, but is {}",
             object_type.name()
         ))),
-        _ => Err(Problem::invalid("the node needs a sequence, but gets a tensor")),
+        _ => Err(Problem::invalid("input 0 must be a sequence, but is a tensor")),
     }
 }
 
@@ -86,7 +86,7 @@ fn sequence_object(n: &mut Node<'_, '_>) -> Result<(Expr, ObjectType), Problem> 
     match n.object_of_value(&value)? {
         (e, ObjectType::Sequence(object_type)) => Ok((e, *object_type)),
         (_, object_type) => Err(Problem::invalid(format!(
-            "the node needs a sequence, but gets {}",
+            "input 0 must be a sequence, but is {}",
             object_type.name()
         ))),
     }
@@ -133,7 +133,9 @@ fn sequence_at(n: &mut Node<'_, '_>) -> ConvertResult {
 fn sequence_erase(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Sequence::Known(mut items) = sequence_input(n)? {
         if items.is_empty() {
-            return Err(Problem::invalid("an item cannot be erased from an empty sequence"));
+            return Err(Problem::invalid(
+                "the sequence (input 0) is empty, so no item can be erased from it",
+            ));
         }
         if let Some(position) = constant_position(n, 1, items.len(), Some(items.len() - 1))? {
             items.remove(position);
@@ -202,7 +204,9 @@ fn concat_from_sequence(n: &mut Node<'_, '_>) -> ConvertResult {
         parts.push(n.materialize(&item)?);
     }
     if parts.is_empty() {
-        return Err(Problem::invalid("an empty sequence cannot be concatenated"));
+        return Err(Problem::invalid(
+            "the sequence (input 0) is empty, so its items cannot be concatenated",
+        ));
     }
     if !new {
         let rank = n.rank(parts[0])?;
@@ -224,7 +228,7 @@ fn concat_dynamic(
 ) -> ConvertResult {
     let ObjectType::Tensor { dtype, narrow, dims } = object_type else {
         return Err(Problem::invalid(format!(
-            "the concatenated items must be tensors, but each is {}",
+            "the items of the sequence (input 0) must be tensors, but each is {}",
             object_type.name()
         )));
     };
@@ -261,16 +265,19 @@ fn split_to_sequence(n: &mut Node<'_, '_>) -> ConvertResult {
         _ => return split_dynamic(n, x, &dims, axis, keep),
     };
     let all = lengths.iter().try_fold(0i64, |sum, &length| sum.checked_add(length));
-    let all = all.ok_or_else(|| Problem::invalid("the sum of the part lengths overflows int64"))?;
+    let all =
+        all.ok_or_else(|| Problem::invalid("the sum of the lengths in 'split' overflows int64"))?;
     let all = n.func().syms.int(all);
-    n.require_equal(all, dims[axis], "the parts have {} elements together, but the axis has {}")?;
+    let text = "the lengths in 'split' sum to {}, but the axis that is split has {} elements";
+    n.require_equal(all, dims[axis], text)?;
     let drops = !n.has_input(1) && !keep;
     let mut items = Vec::with_capacity(lengths.len());
     let mut from = 0i64;
     for length in lengths {
         let to = from.checked_add(length).filter(|_| length >= 0);
-        let to =
-            to.ok_or_else(|| Problem::invalid(format!("a part has the negative length {length}")))?;
+        let to = to.ok_or_else(|| {
+            Problem::invalid(format!("'split' contains the negative length {length}"))
+        })?;
         let (a, b) = (n.func().syms.int(from), n.func().syms.int(to));
         let mut part = n.slice_axis(x, axis, a, b)?;
         if drops {
@@ -290,7 +297,7 @@ const MAX_UNROLLED_PARTS: i64 = 1024;
 fn equal_parts(size: i64, each: i64) -> Result<Vec<i64>, Problem> {
     if each < 1 {
         return Err(Problem::invalid(format!(
-            "the length of the parts must be positive, but is {each}"
+            "'split', the length of the parts, must be positive, but is {each}"
         )));
     }
     Ok((0..size).step_by(each as usize).map(|from| each.min(size - from)).collect())

@@ -119,16 +119,16 @@ fn check_bounds(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Result<(), Problem> {
     if let [Some(start), Some(limit), _] = numbers[..]
         && limit.checked_sub(start).and_then(i64::checked_abs).is_none()
     {
-        let message = format!("the bounds {start} and {limit} are too far apart");
+        let message = format!("the difference of the bounds {start} and {limit} overflows int64");
         return Err(Problem::invalid(message));
     }
     match numbers[2] {
-        Some(0) => Err(Problem::invalid("the step must not be 0")),
+        Some(0) => Err(Problem::invalid("the step 'delta' (input 2) must not be 0")),
         Some(_) => Ok(()),
         None => {
             let (step, zero) = (n.size_scalar(bounds[2])?, n.scalar(0i64)?);
             let nonzero = n.op("relax.not_equal", &[step, zero])?;
-            n.require(nonzero, "the step must not be 0, but is {}", &[step])
+            n.require(nonzero, "the step 'delta' (input 2) must not be 0, but is {}", &[step])
         }
     }
 }
@@ -160,7 +160,7 @@ fn range(n: &mut Node<'_, '_>) -> ConvertResult {
     let span = n.op("relax.subtract", &[limit, start])?;
     let zero_scalar = n.scalar_as(0.0, count_dtype)?;
     let nonzero = n.op("relax.not_equal", &[step, zero_scalar])?;
-    n.require(nonzero, "the step must not be 0, but is {}", &[step])?;
+    n.require(nonzero, "the step 'delta' (input 2) must not be 0, but is {}", &[step])?;
     if dtype.is_integer() {
         // The difference and its negation must not overflow 64 bits.
         let min = n.scalar_as(-(2f64.powi(63)), count_dtype)?;
@@ -169,7 +169,7 @@ fn range(n: &mut Node<'_, '_>) -> ConvertResult {
         let (same, some) =
             (n.op("relax.equal", &[up, is_up])?, n.op("relax.not_equal", &[span, min])?);
         let near = n.op("relax.logical_and", &[same, some])?;
-        n.require(near, "the bounds {} and {} are too far apart", &[start, limit])?;
+        n.require(near, "the difference of the bounds {} and {} overflows int64", &[start, limit])?;
     }
     let count = if dtype.is_integer() {
         // Rounded up: `-((-span) // step)`.

@@ -64,8 +64,10 @@ fn dft(n: &mut Node<'_, '_>) -> ConvertResult {
     let rank = dims.len();
     if n.func().syms.as_int(dims[rank - 1]).is_none() {
         // The last dim states whether the numbers are real (1) or complex (2).
-        return Err(Problem::known_only_at_run_time("the last dim of the input, 1 or 2,")
-            .with_help("declare the number in the file, or with dynamic_shapes"));
+        return Err(Problem::known_only_at_run_time(
+            "the last dim of input 0 (1 for real, 2 for complex numbers)",
+        )
+        .with_help("declare the number in the file, or with dynamic_shapes"));
     }
     let mut args = vec![x];
     if n.has_input(1) {
@@ -153,7 +155,8 @@ fn stft(n: &mut Node<'_, '_>) -> ConvertResult {
         let length = n.size_input(3)?;
         if n.has_input(2) {
             let window = n.dims_with_min_rank(args[2], 1)?[0];
-            n.require_equal(window, length, "the window has {} elements, but the frames have {}")?;
+            let text = "the window (input 2) has {} elements, but the frame length (input 3) is {}";
+            n.require_equal(window, length, text)?;
         }
         args.push(size_operand(n, length));
     }
@@ -172,7 +175,8 @@ fn mel_weights(n: &mut Node<'_, '_>) -> ConvertResult {
         scalars.push(n.cast(x, DType::Float64)?);
     }
     let [rate, low, high] = scalars[..] else {
-        return Err(Problem::invalid("the node must have 5 inputs"));
+        let text = format!("the node must have 5 inputs, but has {}", n.len());
+        return Err(Problem::invalid(text));
     };
     let mut number = |v: f64| n.scalar_as(v, DType::Float64);
     let (zero, one, ten) = (number(0.0)?, number(1.0)?, number(10.0)?);

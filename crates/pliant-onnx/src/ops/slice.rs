@@ -73,7 +73,9 @@ fn slice_non_constant(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
     let starts = vector(n, "starts", 1)?.ok_or_else(|| missing_input("starts"))?;
     let ends = vector(n, "ends", 2)?.ok_or_else(|| missing_input("ends"))?;
     let count = n.dims(starts)?;
-    let count = *count.first().ok_or_else(|| Problem::invalid("'starts' must be a vector"))?;
+    let count = *count
+        .first()
+        .ok_or_else(|| Problem::invalid("'starts' must be a vector, but is a scalar"))?;
     let axes = match vector(n, "axes", 3)? {
         Some(axes) => {
             let rank = n.func().syms.int(rank as i64);
@@ -89,10 +91,8 @@ fn slice_non_constant(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
             n.full(&[count], one)?
         }
     };
-    for list in [ends, axes, steps] {
-        let [length] = n.dims(list)?[..] else {
-            return Err(Problem::invalid("'starts', 'ends', 'axes' and 'steps' must be vectors"));
-        };
+    for (list, name) in [(ends, "'ends'"), (axes, "'axes'"), (steps, "'steps'")] {
+        let length = n.vector_length(list, name)?;
         n.require_equal(
             length,
             count,
@@ -171,13 +171,21 @@ fn slice_bounds(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Bounds>, Pro
         None => vec![1; starts.len()],
     };
     let lengths = [ends.len(), axes.len(), steps.len()];
-    if lengths.iter().any(|&l| l != starts.len()) || axes.iter().any(|&a| a >= rank) {
-        return Err(Problem::invalid(
-            "'starts', 'ends', 'axes' and 'steps' must have equal lengths",
-        ));
+    if lengths.iter().any(|&l| l != starts.len()) {
+        return Err(Problem::invalid(format!(
+            "'starts', 'ends', 'axes' and 'steps' must have equal lengths, but have {}, {}, {} and {}",
+            starts.len(),
+            ends.len(),
+            axes.len(),
+            steps.len()
+        )));
+    }
+    if axes.iter().any(|&a| a >= rank) {
+        let text = format!("'starts' has {} numbers, but the input has {rank} dims", starts.len());
+        return Err(Problem::invalid(text));
     }
     if steps.contains(&0) {
-        return Err(Problem::invalid("a step is 0"));
+        return Err(Problem::invalid("'steps' contains 0, but a step must not be 0"));
     }
     Ok(Some(Bounds { starts, ends, axes, steps }))
 }

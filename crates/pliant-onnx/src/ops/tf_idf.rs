@@ -33,7 +33,12 @@ impl NgramPool<'_> {
             Some(&start) => usize::try_from(start).ok(),
             None => Some(self.items.len()),
         };
-        let wrong = || Problem::invalid("'ngram_counts' does not match 'pool_int64s'");
+        let wrong = || {
+            let items = self.items.len();
+            Problem::invalid(format!(
+                "'ngram_counts' does not delimit n-grams of length {length} in 'pool_int64s', which has {items} elements"
+            ))
+        };
         let (Some(from), Some(to)) = (index(length - 1), index(length)) else {
             return Err(wrong());
         };
@@ -49,15 +54,19 @@ fn tf_idf_vectorizer(n: &mut Node<'_, '_>) -> ConvertResult {
         let value =
             value.ok_or_else(|| Problem::attribute(format!("attribute '{name}' is missing")))?;
         match value {
-            v if v < 0 => Err(Problem::attribute(format!("attribute '{name}' is negative"))),
+            v if v < 0 => {
+                let text = format!("attribute '{name}' must not be negative, but is {v}");
+                Err(Problem::attribute(text))
+            }
             v if v > max_value => Err(Problem::unsupported(format!(
-                "attribute '{name}' above {max_value} is not supported"
+                "attribute '{name}' is {v}, but values above {max_value} are not supported"
             ))),
             v => Ok(v),
         }
     };
     if attrs.has("pool_strings") {
-        return Err(Problem::unsupported("n-grams of strings (pool_strings) are not supported"));
+        return Err(Problem::unsupported("n-grams of strings (pool_strings) are not supported")
+            .with_help("map the strings to integers before the model, and use pool_int64s"));
     }
     let mode = attrs.choice("mode", &["TF", "IDF", "TFIDF"])?;
     let min = int_attr("min_gram_length", MAX_GRAM_LENGTH)?.max(1);
@@ -75,7 +84,10 @@ fn tf_idf_vectorizer(n: &mut Node<'_, '_>) -> ConvertResult {
     let (rows, length) = match dims[..] {
         [length] => (one, length),
         [rows, length] => (rows, length),
-        _ => return Err(Problem::invalid("the input must have 1 or 2 dims")),
+        _ => {
+            let text = format!("the input must have 1 or 2 dims, but has {}", dims.len());
+            return Err(Problem::invalid(text));
+        }
     };
     let x = n.reshape(x, &[rows, length])?;
     let mut counts = Vec::new();
@@ -153,7 +165,7 @@ fn count_ngrams(
             None => matches,
         });
     }
-    total.ok_or_else(|| Problem::invalid("the n-gram pool contains an n-gram without elements"))
+    total.ok_or_else(|| Problem::invalid("'pool_int64s' contains an n-gram without elements"))
 }
 
 /// Permutes the counts to their output columns. The last column of `counts` is zero, and is used for output columns without an
@@ -164,7 +176,12 @@ fn counts_to_columns(n: &mut Node<'_, '_>, counts: Expr, columns: &[i64]) -> Exp
     let max_column = columns.iter().copied().max().unwrap_or(-1);
     let fits = columns.len() as i64 == known - 1 && columns.iter().all(|&c| c >= 0);
     if !fits || max_column >= known.saturating_mul(16) {
-        return Err(Problem::invalid("'ngram_indexes' does not match 'pool_int64s'"));
+        return Err(Problem::invalid(format!(
+            "'ngram_indexes' must have a column number of at least 0, not much above the number of n-grams, for each of the \
+             {} n-grams in 'pool_int64s', but has {} numbers",
+            known - 1,
+            columns.len()
+        )));
     }
     let mut from = vec![known - 1; (max_column + 1) as usize];
     for (i, &column) in columns.iter().enumerate() {
@@ -186,7 +203,10 @@ fn apply_weights(n: &mut Node<'_, '_>, y: Expr, mode: &str) -> ExprResult {
     let (Some(weights), true) = (weights, mode != "TF") else { return Ok(y) };
     let width = n.dims(y)?[1];
     if n.func().syms.as_int(width) != Some(weights.len() as i64) {
-        return Err(Problem::invalid("'weights' must have a number for each column"));
+        return Err(Problem::invalid(format!(
+            "'weights' has {} numbers, but must have one for each column of the result",
+            weights.len()
+        )));
     }
     let weights = Tensor::from_slice(&[weights.len() as i64], weights);
     let weights = n.importer.constant(&weights.map_err(|e| Problem::invalid(e.to_string()))?);

@@ -57,7 +57,9 @@ fn int_list(attrs: AttrReader<'_>, name: &str, len: Option<usize>) -> Result<Vec
     let list = attrs.ints(name)?.unwrap_or_default().to_vec();
     match len {
         Some(len) if list.len() != len => {
-            Err(broken_trees(&format!("'{name}' has {} numbers, not {len}", list.len())))
+            let text =
+                format!("attribute '{name}' has {} numbers, but must have {len}", list.len());
+            Err(broken_trees(&text))
         }
         _ => Ok(list),
     }
@@ -81,15 +83,23 @@ impl TreeEnsemble {
         let modes: Vec<i64> =
             tensor_attribute(n, "nodes_modes")?.iter().map(|&m| m as i64).collect();
         if splits.len() != inner || modes.len() != inner || inner == 0 || leaves == 0 {
-            return Err(broken_trees("the lists of node attributes have different lengths"));
+            return Err(broken_trees(&format!(
+                "'nodes_featureids', 'nodes_splits' and 'nodes_modes' have {inner}, {} and {} elements, but must have \
+                 equally many and at least one, and 'leaf_weights' has {leaves}, but must have at least one",
+                splits.len(),
+                modes.len()
+            )));
         }
-        let side = |ids: &str, leafs: &str| -> Result<Vec<i64>, Problem> {
+        let side = |name: &str, leafs: &str| -> Result<Vec<i64>, Problem> {
             let (ids, leafs) =
-                (int_list(attrs, ids, Some(inner))?, int_list(attrs, leafs, Some(inner))?);
+                (int_list(attrs, name, Some(inner))?, int_list(attrs, leafs, Some(inner))?);
             let position = |(&id, &leaf): (&i64, &i64)| {
                 let max = if leaf != 0 { leaves } else { inner };
                 let valid = usize::try_from(id).ok().filter(|&id| id < max);
-                let id = valid.ok_or_else(|| broken_trees(&format!("there is no node {id}")))?;
+                let id = valid.ok_or_else(|| {
+                    let kind = if leaf != 0 { "leaves" } else { "inner nodes" };
+                    broken_trees(&format!("'{name}' contains {id}, but there are {max} {kind}"))
+                })?;
                 Ok(if leaf != 0 { (inner + id) as i64 } else { id as i64 })
             };
             ids.iter().zip(&leafs).map(position).collect()
@@ -102,7 +112,9 @@ impl TreeEnsemble {
         missing.resize(inner, 0);
         let roots = int_list(attrs, "tree_roots", None)?;
         if roots.is_empty() || roots.iter().any(|&r| r < 0 || r >= inner as i64) {
-            return Err(broken_trees("a root is not a node"));
+            return Err(broken_trees(&format!(
+                "'tree_roots' must contain indices of the {inner} inner nodes, but is {roots:?}"
+            )));
         }
         let members = membership_sets(&modes, &tensor_attribute(n, "membership_values")?)?;
         let mut trees = TreeEnsemble {
@@ -136,7 +148,7 @@ impl TreeEnsemble {
             level.sort_unstable();
             level.dedup();
         }
-        Err(broken_trees(&format!("a path has more than {MAX_LEVELS} nodes")))
+        Err(broken_trees(&format!("a path has a cycle or more than {MAX_LEVELS} nodes")))
     }
 
     /// Adds the leaves to the lists of nodes. The next node of a leaf is the leaf itself.
@@ -158,8 +170,10 @@ impl TreeEnsemble {
 
 /// The membership set of each node, padded with NaN, which equals no number. The list is empty if no node tests membership.
 fn membership_sets(modes: &[i64], values: &[f64]) -> Result<Vec<Vec<f64>>, Problem> {
-    if modes.iter().any(|&m| !(0..=MEMBERSHIP).contains(&m)) {
-        return Err(broken_trees("a comparison mode is not known"));
+    if let Some(mode) = modes.iter().find(|m| !(0..=MEMBERSHIP).contains(*m)) {
+        return Err(broken_trees(&format!(
+            "'nodes_modes' contains {mode}, but comparison modes are from 0 to {MEMBERSHIP}"
+        )));
     }
     if !modes.contains(&MEMBERSHIP) {
         return Ok(Vec::new());
@@ -168,7 +182,14 @@ fn membership_sets(modes: &[i64], values: &[f64]) -> Result<Vec<Vec<f64>>, Probl
     let mut sets: Vec<Vec<f64>> = Vec::with_capacity(modes.len());
     for &mode in modes {
         sets.push(match mode {
-            MEMBERSHIP => lists.next().ok_or_else(|| broken_trees("a set is missing"))?.to_vec(),
+            MEMBERSHIP => lists
+                .next()
+                .ok_or_else(|| {
+                    broken_trees(
+                        "'membership_values' has fewer sets than there are membership nodes",
+                    )
+                })?
+                .to_vec(),
             _ => Vec::new(),
         });
     }
@@ -195,8 +216,9 @@ fn tree_ensemble(n: &mut Node<'_, '_>) -> ConvertResult {
     let weights = tensor_attribute(n, "leaf_weights")?;
     let trees = TreeEnsemble::read(n, weights.len())?;
     let x = n.tensor(0)?;
-    if n.rank(x)? != 2 {
-        return Err(Problem::invalid("the input must have 2 dims"));
+    let rank = n.rank(x)?;
+    if rank != 2 {
+        return Err(Problem::invalid(format!("the input must have 2 dims, but has {rank}")));
     }
     let position = leaf_positions(n, &trees, x)?;
     let first = n.scalar(trees.inner as i64)?;
@@ -268,7 +290,7 @@ fn compare_values(
             None => holds,
         });
     }
-    accumulated.ok_or_else(|| broken_trees("there is no comparison"))
+    accumulated.ok_or_else(|| broken_trees("'nodes_modes' contains no comparison mode"))
 }
 
 /// Emits a bool for each value: whether it is in the membership set of the node with index `position`.
@@ -309,7 +331,9 @@ fn aggregate_scores(n: &mut Node<'_, '_>, scores: Expr, targets: Expr, trees: us
         2 => ("relax.min", f64::INFINITY),
         3 => ("relax.max", f64::NEG_INFINITY),
         other => {
-            return Err(Problem::invalid(format!("aggregate_function {other} does not exist")));
+            let text =
+                format!("attribute 'aggregate_function' is {other}, but must be from 0 to 3");
+            return Err(Problem::invalid(text));
         }
     };
     let missing_value = n.scalar_as(default, dtype)?;
@@ -336,7 +360,7 @@ fn apply_post_transform(n: &mut Node<'_, '_>, y: Expr) -> ExprResult {
         }
         2 => n.op("relax.sigmoid", &[y]),
         other => Err(Problem::unsupported(format!(
-            "post_transform {other} is not supported; 0, 1 and 2 are"
+            "attribute 'post_transform' is {other}, but only 0 (none), 1 (softmax) and 2 (logistic) are supported"
         ))),
     }
 }

@@ -267,8 +267,8 @@ fn result_types(n: &mut Node<'_, '_>, func: Expr, count: usize) -> Result<Vec<Ty
     match n.func().types.get(ret) {
         _ if count == 1 => Ok(vec![ret]),
         TypeData::Tuple(fields) if fields.len() == count => Ok(fields.to_vec()),
-        _ => Err(Problem::invalid(
-            "the body returns a different number of loop-carried values than it takes",
-        )),
+        _ => Err(Problem::invalid(format!(
+            "the body must return its {count} loop-carried values, but returns a different number"
+        ))),
     }
 }

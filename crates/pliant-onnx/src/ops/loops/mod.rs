@@ -26,7 +26,8 @@ pub(super) fn convert_body(
 ) -> Result<Vec<Value>, Problem> {
     if graph.input.len() != inputs.len() {
         return Err(Problem::invalid(format!(
-            "the body takes {} inputs, but {} are given",
+            "the graph '{}' has {} inputs, but the node passes {} values to it",
+            graph.name(),
             graph.input.len(),
             inputs.len()
         )));
@@ -50,9 +51,15 @@ fn loop_node(n: &mut Node<'_, '_>) -> ConvertResult {
     let graph = n.attrs().graph("body")?;
     let carried = graph.input.len().saturating_sub(2);
     if n.len() < 2 || n.len() != carried + 2 || graph.output.len() <= carried {
-        return Err(Problem::invalid(
-            "the inputs and outputs of the body do not match the loop-carried values",
-        ));
+        return Err(Problem::invalid(format!(
+            "the node has {} inputs, and its body has {} inputs and {} outputs: with {carried} loop-carried values, the node and \
+             the body must have {} inputs, and the body at least {} outputs",
+            n.len(),
+            graph.input.len(),
+            graph.output.len(),
+            carried + 2,
+            carried + 1
+        )));
     }
     let max = match n.optional_tensor(0)? {
         Some(max) => {

@@ -24,7 +24,8 @@ fn int_list(n: &Node<'_, '_>, name: &str, len: usize) -> Result<Vec<i64>, Proble
     if list.len() == len {
         Ok(list)
     } else {
-        Err(Problem::invalid(format!("'{name}' must have {len} numbers")))
+        let text = format!("attribute '{name}' must have {len} numbers, but has {}", list.len());
+        Err(Problem::invalid(text))
     }
 }
 
@@ -32,7 +33,9 @@ fn int_list(n: &Node<'_, '_>, name: &str, len: usize) -> Result<Vec<i64>, Proble
 fn directions(n: &Node<'_, '_>, name: &str, len: usize) -> Result<Vec<i64>, Problem> {
     let list = int_list(n, name, len)?;
     match list.iter().find(|d| !(0..=1).contains(*d)) {
-        Some(other) => Err(Problem::invalid(format!("'{name}' must be 0 or 1, but has {other}"))),
+        Some(other) => Err(Problem::invalid(format!(
+            "attribute '{name}' must contain only 0 (forward) and 1 (backward), but contains {other}"
+        ))),
         None => Ok(list),
     }
 }
@@ -45,13 +48,18 @@ pub(super) fn scan(n: &mut Node<'_, '_>) -> ConvertResult {
     let count = n.attrs().int("num_scan_inputs")?.unwrap_or(0);
     let count = usize::try_from(count).unwrap_or(0);
     if count == 0 || input_count < count || graph.input.len() != input_count {
-        return Err(Problem::attribute(
-            "attribute 'num_scan_inputs' does not match the inputs of the node",
-        ));
+        return Err(Problem::attribute(format!(
+            "attribute 'num_scan_inputs' is {count}, the node has {input_count} loop-carried and scanned inputs, and its body \
+             has {}: the attribute must be at least 1 and at most the number of inputs, which the body must have, too",
+            graph.input.len()
+        )));
     }
     let carried = input_count - count;
     if graph.output.len() < carried {
-        return Err(Problem::invalid("the body does not return all loop-carried values"));
+        return Err(Problem::invalid(format!(
+            "the body has {} outputs, but must return all {carried} loop-carried values",
+            graph.output.len()
+        )));
     }
     if skipped_inputs > 0 {
         scan_batches(n, graph, carried)
@@ -77,7 +85,7 @@ fn scan_slices(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Conv
         n.require_equal(
             iterations,
             length,
-            "the node scans inputs with {} and {} slices, but all must have the same number",
+            "the scanned inputs have {} and {} slices along their scan axes, but must have equally many",
         )?;
     }
     let first = (0..carried).map(|i| n.input(i)).collect();
@@ -116,14 +124,17 @@ fn scan_batches(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Con
         tensors.push(n.tensor(i + 1)?);
     }
     let [batch, iterations, ..] = n.dims(tensors[carried])?[..] else {
-        return Err(Problem::invalid("a scanned input must have a batch axis and a sequence axis"));
+        return Err(Problem::invalid(format!(
+            "scanned input {} must have at least 2 dims, the batch axis and the sequence axis",
+            carried + 1
+        )));
     };
     for &x in &tensors[carried + 1..] {
         let length = n.dims_with_min_rank(x, 2)?[1];
         n.require_equal(
             iterations,
             length,
-            "the node scans inputs with {} and {} slices, but all must have the same number",
+            "the scanned inputs have {} and {} slices along their scan axes, but must have equally many",
         )?;
     }
     let mut iteration = |n: &mut Node<'_, '_>, state: &[Value]| {

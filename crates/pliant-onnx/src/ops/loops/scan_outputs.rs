@@ -38,7 +38,7 @@ impl ScanOutput {
     pub fn stack(&self, n: &mut Node<'_, '_>, iterations: Sym) -> Result<Value, Problem> {
         let ObjectType::Tensor { dtype, narrow, dims } = &self.object_type else {
             let message = format!(
-                "an iteration collects {}, but must collect a tensor",
+                "a scan output of the body must be a tensor, but is {}",
                 self.object_type.name()
             );
             return Err(Problem::invalid(message));
@@ -84,9 +84,11 @@ pub(in crate::ops) fn collecting_loop(
         let (state, chains) = values.split_at(carried);
         let (mut next, parts) = iteration(n, state)?;
         if next.len() != carried || parts.len() != count {
-            return Err(Problem::invalid(
-                "the body returns a different number of loop-carried values than it takes",
-            ));
+            return Err(Problem::invalid(format!(
+                "the body must return {carried} loop-carried values and {count} scan outputs, but returns {} and {}",
+                next.len(),
+                parts.len()
+            )));
         }
         object_types.clear();
         for (chain, part) in chains.iter().zip(&parts) {

@@ -22,7 +22,7 @@ pub(super) fn sequence_map(n: &mut Node<'_, '_>) -> ConvertResult {
             }
         }
         Some(Value::Object(_, ObjectType::Sequence(_))) => map_in_loop(n, graph, &inputs),
-        _ => Err(Problem::invalid("the first input must be a sequence")),
+        _ => Err(Problem::invalid("input 0 must be a sequence")),
     }
 }
 

@@ -11,8 +11,8 @@ use crate::imported_value::Value;
 use crate::node::{ConvertResult, ExprResult, Node, ints_attr};
 use crate::ops::OnnxOp;
 use crate::ops::nn::attention::{
-    Masks, apply_rotary, attention_scale, merge_heads, query_key_distances, repeat_kv_heads,
-    reshape_per_batch, rotary_angles, softcap, split_heads,
+    Masks, apply_rotary, attention_scale, merge_heads, qkv_rank_problem, query_key_distances,
+    repeat_kv_heads, reshape_per_batch, rotary_angles, softcap, split_heads,
 };
 use crate::unsupported_features::UnsupportedFeatures;
 
@@ -25,8 +25,9 @@ pub(super) static OPS: &[OnnxOp] = &[
 /// Reads a required attribute that is a number of heads.
 pub(super) fn head_count(n: &mut Node<'_, '_>, name: &str) -> Result<Sym, Problem> {
     let count = n.attrs().int(name)?.filter(|&h| h > 0);
-    let count =
-        count.ok_or_else(|| Problem::attribute(format!("attribute '{name}' is missing")))?;
+    let count = count.ok_or_else(|| {
+        Problem::attribute(format!("attribute '{name}' must be present and positive"))
+    })?;
     Ok(n.func().syms.int(count))
 }
 
@@ -73,7 +74,8 @@ fn add_key_mask(
             let (zero, twice) = (n.func().syms.int(0), n.func().syms.add(batch, batch));
             let both = size_proofs::equal(n.func(), *count, twice) == Some(true);
             if !both {
-                n.require_equal(*count, batch, "the mask has {} numbers for {} sequences")?;
+                let text = "the mask of rank 1 has {} elements, but the batch has {} sequences";
+                n.require_equal(*count, batch, text)?;
             }
             let ends = n.slice_axis(mask, 0, zero, batch)?;
             let ends = reshape_per_batch(n, ends)?;
@@ -95,7 +97,11 @@ fn add_key_mask(
             let wide = n.reshape(mask, &[*b, one, *q, *k])?;
             n.op("relax.greater", &[wide, zero_scalar])?
         }
-        _ => return Err(Problem::unsupported("a mask of 4 dims is not supported")),
+        _ => {
+            let rank = dims.len();
+            let text = format!("a mask of {rank} dims is not supported; 1, 2 and 3 dims are");
+            return Err(Problem::unsupported(text));
+        }
     };
     let filter_value = n.attrs().float("mask_filter_value")?.unwrap_or(-10000.0);
     let (zero, filter_value) = (n.scalar(0f32)?, n.scalar(filter_value as f32)?);
@@ -166,7 +172,8 @@ fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
     };
     let sum = sizes.iter().copied().reduce(|a, b| n.func().syms.add(a, b));
     if let Some(sum) = sum {
-        let text = "the weights have {} columns where queries, keys and values together have {}";
+        let text =
+            "the weights (input 1) have {} columns, but queries, keys and values together need {}";
         n.require_equal(whole, sum, text)?;
     }
     let mut qkv = Vec::with_capacity(3);
@@ -178,7 +185,9 @@ fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
         from = to;
     }
     let [q, mut k, mut v] = qkv[..] else {
-        return Err(Problem::attribute("attribute 'qkv_hidden_sizes' must have 3 numbers"));
+        let text =
+            format!("attribute 'qkv_hidden_sizes' must have 3 numbers, but has {}", qkv.len());
+        return Err(Problem::attribute(text));
     };
     let mut past = None;
     let mut present = Value::Absent;
@@ -217,7 +226,8 @@ fn multi_head_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     let (Some(mut k), Some(mut v)) = (n.optional_tensor(1)?, n.optional_tensor(2)?) else {
         return Err(Problem::unsupported(
             "queries, keys and values packed in one tensor are not supported",
-        ));
+        )
+        .with_help("pass keys and values as separate inputs, 1 and 2"));
     };
     UnsupportedFeatures::default()
         .input(n, 8, "past_sequence_length")
@@ -270,12 +280,12 @@ fn add_packed_bias(n: &mut Node<'_, '_>, bias: Expr, parts: [&mut Expr; 3]) -> R
         let width = match n.dims(**part)?.as_slice() {
             [_, heads, _, size] => n.func().syms.mul(*heads, *size),
             [_, _, width] => *width,
-            _ => return Err(Problem::invalid("queries, keys and values must have 3 or 4 dims")),
+            dims => return Err(qkv_rank_problem(dims.len())),
         };
         ends.push(n.func().syms.add(ends[ends.len() - 1], width));
     }
     let bias_part = n.dims_with_min_rank(bias, 1)?[0];
-    let text = "the bias has {} numbers where queries, keys and values together have {}";
+    let text = "the bias (input 3) has {} elements, but queries, keys and values together need {}";
     n.require_equal(bias_part, ends[3], text)?;
     for (part, bounds) in parts.into_iter().zip(ends.windows(2)) {
         if n.rank(*part)? == 3 {
@@ -292,8 +302,7 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Some(scale) = attrs.float("scale")?.filter(|&s| s != 1.0) {
         unsupported = unsupported.add(format!("scale={scale}"));
     }
-    unsupported
-        .into_result("each sequence must have its own row, and positions must not be scaled")?;
+    unsupported.into_result("sequences must not be packed, and positions must not be scaled")?;
     let interleaved = attrs.int("interleaved")?.unwrap_or(0) != 0;
     let (num_heads, width) =
         (attrs.int("num_heads")?.unwrap_or(0), attrs.int("rotary_embedding_dim")?.unwrap_or(0));
@@ -314,10 +323,9 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
         (rotary_angles(n, cos, Some(positions))?, rotary_angles(n, sin, Some(positions))?);
     let split = match dims.as_slice() {
         [b, l, hidden] => {
-            let half = *n
-                .dims(cos)?
-                .last()
-                .ok_or_else(|| Problem::invalid("the cosine cache must not be a scalar"))?;
+            let half = *n.dims(cos)?.last().ok_or_else(|| {
+                Problem::invalid("the cosine cache (input 2) must not be a scalar")
+            })?;
             let syms = &mut n.func().syms;
             let (size, heads) = if num_heads > 0 && width > 0 {
                 let heads = syms.int(num_heads);
@@ -330,7 +338,10 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
             n.reshape(x, &[*b, *l, heads, size])?
         }
         [_, _, _, _] => n.permute(x, &[0, 2, 1, 3])?,
-        _ => return Err(Problem::invalid("the input must have 3 or 4 dims")),
+        _ => {
+            let text = format!("the input must have 3 or 4 dims, but has {}", dims.len());
+            return Err(Problem::invalid(text));
+        }
     };
     let y = apply_rotary(n, split, (cos, sin), interleaved)?;
     let y = if dims.len() == 3 { n.reshape(y, &dims)? } else { n.permute(y, &[0, 2, 1, 3])? };

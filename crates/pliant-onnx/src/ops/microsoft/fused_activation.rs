@@ -68,6 +68,9 @@ fn apply_activation(n: &mut Node<'_, '_>, y: Expr, params: &[Option<f64>]) -> Ex
             let (low, high) = (constant_bound(n, y, low)?, constant_bound(n, y, high)?);
             clip_to_bounds(n, y, low, high)
         }
-        other => Err(Problem::unsupported(format!("activation '{other}' is not supported"))),
+        other => {
+            let text = format!("the value '{other}' of attribute 'activation' is not supported");
+            Err(Problem::unsupported(text))
+        }
     }
 }

@@ -98,7 +98,9 @@ fn embed_layer_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let eps = epsilon(n, 1e-12)?;
     let (ids, words, positions) = (n.tensor(0)?, n.tensor(2)?, n.tensor(3)?);
     let dims = n.dims_with_min_rank(ids, 1)?;
-    let length = *dims.get(1).ok_or_else(|| Problem::invalid("input_ids must have 2 dims"))?;
+    let length = *dims
+        .get(1)
+        .ok_or_else(|| Problem::invalid("input_ids (input 0) must have 2 dims, but has 1"))?;
     let indices = match n.optional_tensor(8)? {
         Some(indices) => indices,
         None => n.iota(length)?,

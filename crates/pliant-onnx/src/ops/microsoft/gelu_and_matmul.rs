@@ -164,19 +164,21 @@ fn matmul_nbits(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
     let positive_attr = |name: &str| {
         let value = attrs.int(name)?.filter(|&v| v > 0);
-        value.ok_or_else(|| Problem::attribute(format!("attribute '{name}' must be positive")))
+        value.ok_or_else(|| {
+            Problem::attribute(format!("attribute '{name}' must be present and positive"))
+        })
     };
     let (depth, rows, block) =
         (positive_attr("K")?, positive_attr("N")?, positive_attr("block_size")?);
     let bits = attrs.int("bits")?.unwrap_or(4);
     if ![2, 4, 8].contains(&bits) {
         return Err(Problem::unsupported(format!(
-            "weights of {bits} bits are not supported; 2, 4 and 8 are"
+            "attribute 'bits' is {bits}, but only weights of 2, 4 and 8 bits are supported"
         )));
     }
     if [depth, rows, block].iter().any(|&v| v > MAX_WEIGHT_SIZE) {
         return Err(Problem::invalid(format!(
-            "'K', 'N' and 'block_size' must be at most {MAX_WEIGHT_SIZE}"
+            "attributes 'K', 'N' and 'block_size' are {depth}, {rows} and {block}, but must be at most {MAX_WEIGHT_SIZE}"
         )));
     }
     if n.has_input(4) {

@@ -181,7 +181,7 @@ fn queries_keys_values(
     n.require_equal(
         whole,
         v_end,
-        "queries, keys and values have {} columns, but their heads need {}",
+        "the packed queries, keys and values (input 0) have {} columns, but their heads need {}",
     )?;
     Ok([
         n.slice_axis(q, 2, zero, q_end)?,

@@ -87,7 +87,10 @@ fn qlinear_concat(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.attrs().int("axis")?;
     let axis = axis.ok_or_else(|| Problem::attribute("attribute 'axis' is missing"))?;
     if n.len() < 5 || !(n.len() - 2).is_multiple_of(3) {
-        return Err(Problem::invalid("each part needs a scale and a zero point"));
+        return Err(Problem::invalid(format!(
+            "the node must have 2 inputs, and 3 more for each part (a tensor, its scale and its zero point), but has {} inputs",
+            n.len()
+        )));
     }
     let mut parts = Vec::new();
     for i in (2..n.len()).step_by(3) {
@@ -155,7 +158,9 @@ fn dynamic_quantize_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
         result.push(n.materialize(part)?);
     }
     let [a, a_scale, a_zero] = result[..] else {
-        return Err(Problem::invalid("the quantisation of the input failed"));
+        return Err(Problem::invalid(
+            "the quantisation of input 0 did not result in a tensor, a scale and a zero point",
+        ));
     };
     let y = dequantized_matmul(n, [a, b], [a_scale, b_scale], [Some(a_zero), b_zero], bias)?;
     Ok(vec![y.into()])

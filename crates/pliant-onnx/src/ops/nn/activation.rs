@@ -68,7 +68,7 @@ fn leaky_relu(n: &mut Node<'_, '_>) -> ConvertResult {
 
 fn prelu(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, slope) = (n.tensor(0)?, n.tensor(1)?);
-    let scaled = n.op_unidirectional("relax.multiply", x, slope, "the slope")?;
+    let scaled = n.op_unidirectional("relax.multiply", x, slope, "the slope (input 1)")?;
     let zero = constant_like(n, x, 0.0)?;
     let negative = n.op("relax.less", &[x, zero])?;
     Ok(vec![n.op("relax.where", &[negative, scaled, x])?.into()])

@@ -22,11 +22,16 @@ pub(super) static OPS: &[OnnxOp] = &[
 
 // ---- heads ----
 
+/// Creates the problem that a query, key or value has a wrong number of dims.
+pub(in crate::ops) fn qkv_rank_problem(rank: usize) -> Problem {
+    Problem::invalid(format!("queries, keys and values must have 3 or 4 dims, but one has {rank}"))
+}
+
 /// Reshapes `(batch, length, heads * size)` to `(batch, heads, length, size)`.
 pub(in crate::ops) fn split_heads(n: &mut Node<'_, '_>, x: Expr, heads: Sym) -> ExprResult {
     let dims = n.dims(x)?;
     let [batch, length, hidden] = dims.as_slice() else {
-        return Err(Problem::invalid("queries, keys and values must have 3 or 4 dims"));
+        return Err(qkv_rank_problem(dims.len()));
     };
     let size = n.func().syms.floordiv(*hidden, heads);
     let split = n.reshape(x, &[*batch, *length, heads, size])?;
@@ -229,9 +234,9 @@ fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
         for (i, x) in qkv.iter_mut().enumerate() {
             let count = heads[usize::from(i > 0)].filter(|&h| h > 0);
             let count = count.ok_or_else(|| {
-                Problem::invalid(
-                    "an input with 3 dims needs the attributes 'q_num_heads' and 'kv_num_heads'",
-                )
+                Problem::invalid(format!(
+                    "input {i} has 3 dims, which requires positive attributes 'q_num_heads' and 'kv_num_heads'"
+                ))
             })?;
             let count = n.func().syms.int(count);
             *x = split_heads(n, *x, count)?;
@@ -349,7 +354,10 @@ fn apply_modifier_graph(n: &mut Node<'_, '_>, name: &str, x: Expr) -> ExprResult
     let outputs = convert_body(n, graph, vec![x.into()])?;
     match outputs.as_slice() {
         [one] => n.materialize(one),
-        _ => Err(Problem::invalid(format!("the graph '{name}' must have one output"))),
+        _ => Err(Problem::invalid(format!(
+            "the graph in attribute '{name}' must have one output, but has {}",
+            outputs.len()
+        ))),
     }
 }
 
@@ -367,7 +375,7 @@ pub(in crate::ops) fn apply_rotary(
     let half = *n
         .dims(cos)?
         .last()
-        .ok_or_else(|| Problem::invalid("the rotary angles must not be scalars"))?;
+        .ok_or_else(|| Problem::invalid("the cosine and sine caches must not be scalars"))?;
     let syms = &mut n.func().syms;
     let (zero, one, two) = (syms.int(0), syms.int(1), syms.int(2));
     let whole = syms.mul(half, two);
@@ -430,7 +438,15 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
             n.reshape(x, &[*b, *l, heads, size])?
         }
         [_, _, _, _] => n.permute(x, &[0, 2, 1, 3])?,
-        _ => return Err(Problem::invalid("an input with 3 dims needs the attribute 'num_heads'")),
+        [_, _, _] => {
+            return Err(Problem::attribute(
+                "an input with 3 dims requires a positive attribute 'num_heads'",
+            ));
+        }
+        _ => {
+            let text = format!("the input must have 3 or 4 dims, but has {}", dims.len());
+            return Err(Problem::invalid(text));
+        }
     };
     let y = apply_rotary(n, split, (tables[0], tables[1]), interleaved)?;
     let y = if dims.len() == 3 { n.reshape(y, &dims)? } else { n.permute(y, &[0, 2, 1, 3])? };

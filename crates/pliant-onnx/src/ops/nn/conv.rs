@@ -4,7 +4,7 @@ use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, DType, Sym};
 
 use super::super::quantization::{requantize_conv, subtract_zero_point};
-use super::sliding_window::{Window, check_pads, check_sizes};
+use super::sliding_window::{Window, check_list_length, check_pads, check_sizes};
 use crate::import_error::Problem;
 use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::{OnnxOp, op};
@@ -23,7 +23,9 @@ fn filter_shape(n: &mut Node<'_, '_>, weight: Expr) -> Result<Vec<i64>, Problem>
     if let Some(filter) = n.attrs().ints("kernel_shape")? {
         if filter.len() + 2 != dims.len() {
             let (count, rank) = (filter.len(), dims.len());
-            let message = format!("'kernel_shape' has {count} sizes for a weight of rank {rank}");
+            let message = format!(
+                "'kernel_shape' has {count} sizes, but the weight (input 1) has rank {rank}, of which 2 dims are not spatial"
+            );
             return Err(Problem::invalid(message));
         }
         for (&size, &weight_size) in filter.iter().zip(&dims[2..]) {
@@ -31,13 +33,16 @@ fn filter_shape(n: &mut Node<'_, '_>, weight: Expr) -> Result<Vec<i64>, Problem>
             n.require_equal(
                 size,
                 weight_size,
-                "'kernel_shape' has a size {} where the weight has {}",
+                "'kernel_shape' contains {}, but the size of the weight (input 1) in that dim is {}",
             )?;
         }
         return Ok(filter.to_vec());
     }
     let sizes: Option<Vec<i64>> = dims.iter().skip(2).map(|&d| n.func().syms.as_int(d)).collect();
-    sizes.ok_or_else(|| Problem::known_only_at_run_time("the size of the filter"))
+    sizes.ok_or_else(|| {
+        Problem::known_only_at_run_time("the spatial size of the weight (input 1)")
+            .with_help("set the attribute kernel_shape")
+    })
 }
 
 /// The name of the Relax operator for the number of spatial axes, such as `relax.nn.conv2d`.
@@ -45,7 +50,7 @@ fn op_for_rank(what: &str, axes: usize, tail: &str) -> Result<String, Problem> {
     match axes {
         1..=3 => Ok(format!("relax.nn.{what}{axes}d{tail}")),
         _ => Err(Problem::unsupported(format!(
-            "inputs with {axes} spatial dims are not supported; 1 to 3 are"
+            "the input has {axes} spatial dims, but only 1 to 3 are supported"
         ))),
     }
 }
@@ -90,7 +95,8 @@ fn causal_conv(n: &mut Node<'_, '_>) -> ConvertResult {
         w.first().and_then(|&c| n.func().syms.as_int(c)),
         w.get(2).and_then(|&k| n.func().syms.as_int(k)),
     ) else {
-        return Err(Problem::known_only_at_run_time("the size of the weight"));
+        return Err(Problem::known_only_at_run_time("the shape of the weight (input 1)")
+            .with_help("declare the numbers in the file, or with dynamic_shapes"));
     };
     let before = n.func().syms.int(filter - 1);
     let past = match n.optional_tensor(3)? {
@@ -142,10 +148,8 @@ fn qlinear_conv(n: &mut Node<'_, '_>) -> ConvertResult {
 fn add_channel_bias(n: &mut Node<'_, '_>, y: Expr, bias: Option<Expr>) -> ExprResult {
     let Some(bias) = bias else { return Ok(y) };
     let dims = n.dims_with_min_rank(y, 2)?;
-    let [weight_size] = n.dims(bias)?[..] else {
-        return Err(Problem::invalid("the bias must be a vector"));
-    };
-    n.require_equal(weight_size, dims[1], "the bias has {} elements, but there are {} filters")?;
+    let bias_size = n.vector_length(bias, "the bias")?;
+    n.require_equal(bias_size, dims[1], "the bias has {} elements, but there are {} filters")?;
     let bias = n.reshape_along(bias, 1, dims.len())?;
     n.op("relax.add", &[y, bias])
 }
@@ -162,17 +166,20 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
     let mut extra = attrs.ints("output_padding")?.map_or_else(|| vec![0; axes], <[i64]>::to_vec);
     let strides = attrs.ints("strides")?.map_or_else(|| vec![1; axes], <[i64]>::to_vec);
     let dilations = attrs.ints("dilations")?.map_or_else(|| vec![1; axes], <[i64]>::to_vec);
-    if [&extra, &strides, &dilations].iter().any(|l| l.len() != axes) {
-        return Err(Problem::invalid(format!(
-            "strides, dilations and output_padding need {axes} numbers"
-        )));
+    for (name, list) in
+        [("output_padding", &extra), ("strides", &strides), ("dilations", &dilations)]
+    {
+        check_list_length(name, list, axes)?;
     }
     check_sizes([&filter, &strides, &dilations])?;
     check_pads(&extra)?;
     let auto = attrs.choice("auto_pad", &["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"])?;
     let output_shape = attrs.ints("output_shape")?.map(<[i64]>::to_vec);
     if output_shape.as_ref().is_some_and(|w| w.len() != axes || w.iter().any(|&size| size < 1)) {
-        return Err(Problem::invalid(format!("'output_shape' needs {axes} sizes of at least 1")));
+        return Err(Problem::invalid(format!(
+            "'output_shape' must have {axes} sizes of at least 1, but is {:?}",
+            output_shape.unwrap_or_default()
+        )));
     }
     let pads = match (auto, output_shape) {
         ("NOTSET", None) => attrs.ints("pads")?.map_or_else(|| vec![0; 2 * axes], <[i64]>::to_vec),
@@ -190,7 +197,7 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
                     Some(output_shape) => {
                         let size = n.func().syms.as_int(dims[k + 2]).ok_or_else(|| {
                             Problem::known_only_at_run_time(
-                                "the size of the input, which 'output_shape' needs,",
+                                "the spatial size of input 0, which attribute 'output_shape' requires,",
                             )
                         })?;
                         let steps = i128::from(size - 1) * i128::from(strides[k]);
@@ -222,8 +229,8 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
 /// The number of elements to crop from an output of size `natural`, and the number to append to it, to get the size `output_shape`.
 fn crop_and_extension(natural: i128, output_shape: i128) -> Result<(i64, i64), Problem> {
     let part = |size: i128| {
-        let size =
-            i64::try_from(size.max(0)).map_err(|_| Problem::invalid("the output is too large"))?;
+        let size = i64::try_from(size.max(0))
+            .map_err(|_| Problem::invalid("the size of the output overflows int64"))?;
         check_pads(&[size]).map(|()| size)
     };
     Ok((part(natural - output_shape)?, part(output_shape - natural)?))

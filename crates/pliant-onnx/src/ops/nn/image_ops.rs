@@ -4,7 +4,7 @@ use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_sym::Sym;
 
-use super::sliding_window::{check_pads, check_sizes};
+use super::sliding_window::{check_list_length, check_pads, check_sizes};
 use crate::import_error::Problem;
 use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::{OnnxOp, op};
@@ -50,7 +50,7 @@ fn grid_sample(n: &mut Node<'_, '_>) -> ConvertResult {
         5 => "NCDHW",
         _ => {
             return Err(Problem::unsupported(format!(
-                "inputs with {rank} dims are not supported; 4 and 5 are"
+                "the input has {rank} dims, but only 4 and 5 are supported"
             )));
         }
     };
@@ -68,7 +68,8 @@ fn affine_grid(n: &mut Node<'_, '_>) -> ConvertResult {
     let theta = n.tensor(0)?;
     let sizes = n.sizes_input(1, None)?;
     if sizes.len() < 4 {
-        return Err(Problem::invalid("'size' must have 4 or 5 numbers"));
+        let text = format!("'size' must have 4 or 5 numbers, but has {}", sizes.len());
+        return Err(Problem::invalid(text));
     }
     let size = n.func().shape(&sizes[2..]);
     let attrs = Attrs::default().with("align_corners", AttrValue::Bool(align));
@@ -160,7 +161,7 @@ fn col2im(n: &mut Node<'_, '_>) -> ConvertResult {
     let (image, block) = (n.sizes_input(1, None)?, n.sizes_input(2, None)?);
     let axes = image.len();
     if axes == 0 {
-        return Err(Problem::invalid("the image has no dims"));
+        return Err(Problem::invalid("'image_shape' (input 1) is empty, so the image has no dims"));
     }
     let list = |n: &Node<'_, '_>, name: &str, count: usize, value: i64| {
         let input = n.attrs().ints(name)?;
@@ -168,12 +169,19 @@ fn col2im(n: &mut Node<'_, '_>) -> ConvertResult {
     };
     let (strides, dilations) = (list(n, "strides", axes, 1)?, list(n, "dilations", axes, 1)?);
     let pads = list(n, "pads", 2 * axes, 0)?;
-    let lists = [block.len(), strides.len(), dilations.len()];
-    if dims.len() != 3 || lists.iter().any(|&l| l != axes) || pads.len() != 2 * axes {
-        return Err(Problem::invalid(
-            "block size, strides, dilations and pads must match the dims of the image",
-        ));
+    if dims.len() != 3 {
+        let text = format!("the input must have 3 dims, but has {}", dims.len());
+        return Err(Problem::invalid(text));
     }
+    if block.len() != axes {
+        return Err(Problem::invalid(format!(
+            "'block_shape' (input 2) has {} sizes, but 'image_shape' (input 1) has {axes}",
+            block.len()
+        )));
+    }
+    check_list_length("strides", &strides, axes)?;
+    check_list_length("dilations", &dilations, axes)?;
+    check_list_length("pads", &pads, 2 * axes)?;
     check_sizes([&[], &strides, &dilations])?;
     check_pads(&pads)?;
     let syms = &mut n.func().syms;
@@ -231,10 +239,7 @@ fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
         (attrs.int("group")?.unwrap_or(1), attrs.int("offset_group")?.unwrap_or(1));
     let list = |name: &str, count: usize, value: i64| {
         let list = attrs.ints(name)?.map_or_else(|| vec![value; count], <[i64]>::to_vec);
-        let fits = list.len() == count;
-        fits.then_some(list).ok_or_else(|| {
-            Problem::attribute(format!("attribute '{name}' must have {count} numbers"))
-        })
+        check_list_length(name, &list, count).map(|()| list)
     };
     let (strides, dilations, pads) =
         (list("strides", 2, 1)?, list("dilations", 2, 1)?, list("pads", 4, 0)?);
@@ -245,9 +250,12 @@ fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     let ([b, c, h, width], [out, each, kh, kw], [_, _, oh, ow]) =
         (dims.as_slice(), filter.as_slice(), offset_dims.as_slice())
     else {
-        return Err(Problem::unsupported(
-            "inputs with other than 2 spatial dims are not supported",
-        ));
+        return Err(Problem::unsupported(format!(
+            "the input, the weight and the offsets have {}, {} and {} dims, but only 4 (2 spatial dims) are supported",
+            dims.len(),
+            filter.len(),
+            offset_dims.len()
+        )));
     };
     let (b, c, h, width, out, each) = (*b, *c, *h, *width, *out, *each);
     let (kh, kw, oh, ow) = (*kh, *kw, *oh, *ow);

@@ -40,7 +40,9 @@ fn linear_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let heads = |name: &str| {
         let count = n.attrs().int(name)?.filter(|&h| h > 0);
-        count.ok_or_else(|| Problem::attribute(format!("attribute '{name}' is missing")))
+        count.ok_or_else(|| {
+            Problem::attribute(format!("attribute '{name}' must be present and positive"))
+        })
     };
     let (q_heads, kv_heads) = (heads("q_num_heads")?, heads("kv_num_heads")?);
     let [q_heads, kv_heads] = [q_heads, kv_heads].map(|h| n.func().syms.int(h));
@@ -97,7 +99,9 @@ fn attention_steps(
         Ok((vec![increment(n, &state[0])?, new_state.into()], vec![y.into()]))
     };
     let last = collecting_loop(n, first, (1, true), &mut condition, &mut iteration)?;
-    let [parts] = &last.parts[..] else { return Err(Problem::invalid("the node has no steps")) };
+    let [parts] = &last.parts[..] else {
+        return Err(Problem::invalid("the recurrence has no output"));
+    };
     let y = parts.stack(n, count)?;
     let y = n.materialize(&y)?;
     Ok((n.permute(y, &[1, 2, 0, 3])?, n.materialize(&last.state[1])?))

@@ -30,17 +30,13 @@ fn epsilon(n: &Node<'_, '_>) -> Result<f64, Problem> {
 /// Checks that a parameter of a normalisation is a vector with one element per channel of a tensor with the given dims. Returns the
 /// number of channels.
 fn check_channels(n: &mut Node<'_, '_>, v: Expr, dims: &[Sym]) -> Result<Sym, Problem> {
-    let [channel_count] = n.dims(v)?[..] else {
-        return Err(Problem::invalid("scale, bias, mean and variance must be vectors"));
-    };
+    let what = n.tensor_label(v, "a scale, bias, mean or variance");
+    let channel_count = n.vector_length(v, &what)?;
     // A tensor without a channel axis has one channel.
     let one = n.func().syms.int(1);
     let channels = dims.get(1).copied().unwrap_or(one);
-    n.require_equal(
-        channel_count,
-        channels,
-        "a parameter has {} elements, but there are {} channels",
-    )?;
+    let text = format!("{what} has {{}} elements, but there are {{}} channels");
+    n.require_equal(channel_count, channels, &text)?;
     Ok(channels)
 }
 
@@ -170,23 +166,21 @@ fn instance_norm(n: &mut Node<'_, '_>) -> ConvertResult {
 fn group_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let groups = n.attrs().int("num_groups")?.unwrap_or(0);
     if groups < 1 {
-        return Err(Problem::attribute("attribute 'num_groups' must be positive"));
+        let text = format!("attribute 'num_groups' must be positive, but is {groups}");
+        return Err(Problem::attribute(text));
     }
     let attrs = Attrs::default()
         .with("num_groups", AttrValue::Int(groups))
         .with("epsilon", AttrValue::float(epsilon(n)?));
     let x = n.tensor(0)?;
     let dims = n.dims_with_min_rank(x, 2)?;
-    if dims.len() < 2 {
-        return Err(Problem::invalid("the input must have at least 2 dims"));
-    }
     let groups = n.func().syms.int(groups);
     let each = n.func().syms.floordiv(dims[1], groups);
     let whole = n.func().syms.mul(each, groups);
     n.require_equal(
         dims[1],
         whole,
-        "{} channels are not a multiple of 'num_groups' (the next lower multiple is {})",
+        "the input has {} channels, which is not a multiple of 'num_groups' (the next lower multiple is {})",
     )?;
     let mut factors = [n.tensor(1)?, n.tensor(2)?];
     if n.opset < 21 {
@@ -325,7 +319,7 @@ fn lp_norm(n: &mut Node<'_, '_>) -> ConvertResult {
         .with("axis", AttrValue::ints([axis]))
         .with("keepdims", AttrValue::Bool(true));
     if !(1..=2).contains(&p) {
-        return Err(Problem::attribute("attribute 'p' must be 1 or 2"));
+        return Err(Problem::attribute(format!("attribute 'p' must be 1 or 2, but is {p}")));
     }
     let y = n.in_wide_float(x, |n, x| {
         let size = if p == 1 { n.op("relax.abs", &[x])? } else { n.op("relax.multiply", &[x, x])? };
@@ -347,13 +341,11 @@ fn lrn(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = attrs.float("alpha")?.unwrap_or(1e-4);
     let (beta, bias) = (attrs.float("beta")?.unwrap_or(0.75), attrs.float("bias")?.unwrap_or(1.0));
     if size < 1 {
-        return Err(Problem::attribute("attribute 'size' must be positive"));
+        let text = format!("attribute 'size' must be positive, but is {size}");
+        return Err(Problem::attribute(text));
     }
     let x = n.tensor(0)?;
-    let dims = n.dims(x)?;
-    if dims.len() < 2 {
-        return Err(Problem::invalid("the input must have at least 2 dims"));
-    }
+    let dims = n.dims_with_min_rank(x, 2)?;
     let y =
         n.in_wide_float(x, |n, x| local_response_norm(n, x, &dims, size, [alpha, bias, beta]))?;
     Ok(vec![y.into()])
@@ -380,8 +372,9 @@ fn local_response_norm(
     }
     let window = before + after + 1;
     if window > MAX_WINDOW_CHANNELS {
-        let text =
-            format!("sums over {window} channels; at most {MAX_WINDOW_CHANNELS} are supported");
+        let text = format!(
+            "attribute 'size' makes each sum span {window} channels, but at most {MAX_WINDOW_CHANNELS} are supported"
+        );
         return Err(Problem::unsupported(text));
     }
     let mut width = vec![0; 2 * dims.len()];

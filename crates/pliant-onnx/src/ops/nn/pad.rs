@@ -96,7 +96,11 @@ fn constant_widths(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Vec<i64>>
         None => (0..rank).collect(),
     };
     if pads.len() != 2 * axes.len() {
-        return Err(wrong_pad_count(2 * axes.len()));
+        return Err(Problem::invalid(format!(
+            "'pads' has {} numbers, but must have {}, two for each axis",
+            pads.len(),
+            2 * axes.len()
+        )));
     }
     check_pads(&pads)?;
     if let Some(again) = (1..axes.len()).find(|&i| axes[..i].contains(&axes[i])) {
@@ -107,10 +111,6 @@ fn constant_widths(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Vec<i64>>
         (width[2 * axis], width[2 * axis + 1]) = (pads[k], pads[k + axes.len()]);
     }
     Ok(Some(width))
-}
-
-fn wrong_pad_count(want: usize) -> Problem {
-    Problem::invalid(format!("'pads' must have {want} numbers"))
 }
 
 /// Emits the cropping and padding of all axes by constant amounts. The padding has a constant
@@ -167,7 +167,7 @@ fn crop_constant_widths(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> ExprRes
 /// Checks that an axis of `size` elements is long enough to crop `before` and `after` elements from its ends. Each end is checked
 /// separately first, because the sum of both amounts may overflow.
 fn check_crop(n: &mut Node<'_, '_>, before: Sym, after: Sym, size: Sym) -> Result<(), Problem> {
-    let text = "the node crops {} elements from an axis of {}";
+    let text = "negative pads remove {} elements from an axis of size {}";
     n.require_at_most(before, size, text)?;
     n.require_at_most(after, size, text)?;
     let all = n.func().syms.add(before, after);
@@ -195,16 +195,14 @@ fn axis_paddings(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<AxisPadding>, 
         None => n.tensor(1)?,
     };
     let mut pads = n.cast(pads, DType::Int64)?;
-    let [count] = n.dims(pads)?[..] else {
-        return Err(Problem::invalid("'pads' must be a vector"));
-    };
+    let count = n.vector_length(pads, "'pads'")?;
     let axes = n.optional_tensor(3)?;
     let named = match axes {
         Some(axes) => *n.dims_with_min_rank(axes, 1)?.first().unwrap_or(&zero),
         None => n.func().syms.int(rank as i64),
     };
     let want = n.func().syms.add(named, named);
-    n.require_equal(count, want, "'pads' has {} numbers, but must have {}")?;
+    n.require_equal(count, want, "'pads' has {} numbers, but must have {}, two for each axis")?;
     // No axis is longer than `MAX_PAD`, and twice that amount fits in 63 bits.
     let (min, max) = (n.scalar(-MAX_PAD)?, n.scalar(MAX_PAD)?);
     let above = n.op("relax.greater_equal", &[pads, min])?;
@@ -325,7 +323,11 @@ fn center_crop_pad(n: &mut Node<'_, '_>) -> ConvertResult {
     };
     let sizes = n.sizes_input(1, Some(axes.len()))?;
     if sizes.len() != axes.len() {
-        return Err(Problem::invalid("'shape' must have a number for each axis"));
+        return Err(Problem::invalid(format!(
+            "'shape' has {} numbers, but must have one for each of the {} axes",
+            sizes.len(),
+            axes.len()
+        )));
     }
     let value = n.scalar_as(0.0, dtype)?;
     let mut y = x;

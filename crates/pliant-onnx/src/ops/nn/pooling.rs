@@ -3,7 +3,7 @@
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs};
 
-use super::sliding_window::{Window, check_pads, check_sizes};
+use super::sliding_window::{Window, check_list_length, check_pads, check_sizes};
 use crate::import_error::Problem;
 use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::{OnnxOp, op};
@@ -31,7 +31,7 @@ fn op_for_rank(what: &str, axes: usize) -> Result<String, Problem> {
     match axes {
         1..=3 => Ok(format!("relax.nn.{what}{axes}d")),
         _ => Err(Problem::unsupported(format!(
-            "inputs with {axes} spatial dims are not supported; 1 to 3 are"
+            "the input has {axes} spatial dims, but only 1 to 3 are supported"
         ))),
     }
 }
@@ -170,11 +170,15 @@ fn max_unpool(n: &mut Node<'_, '_>) -> ConvertResult {
     let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
     let strides = n.attrs().ints("strides")?.map_or_else(|| vec![1; axes], <[i64]>::to_vec);
     let pads = n.attrs().ints("pads")?.map_or_else(|| vec![0; 2 * axes], <[i64]>::to_vec);
-    if dims.len() != axes + 2 || strides.len() != axes || pads.len() != 2 * axes {
-        return Err(Problem::invalid(
-            "the lengths of 'kernel_shape', 'strides' and 'pads' must match the spatial dims of the input",
-        ));
+    if dims.len() != axes + 2 {
+        return Err(Problem::invalid(format!(
+            "the input has {} dims, but must have {}, because 'kernel_shape' has {axes} sizes",
+            dims.len(),
+            axes + 2
+        )));
     }
+    check_list_length("strides", &strides, axes)?;
+    check_list_length("pads", &pads, 2 * axes)?;
     check_sizes([&window_dims, &strides, &[]])?;
     check_pads(&pads)?;
     let mut inner = dims.clone();
@@ -202,7 +206,9 @@ fn max_unpool(n: &mut Node<'_, '_>) -> ConvertResult {
         let wanted = n.sizes_input(2, Some(dims.len()))?;
         if wanted.len() != dims.len() {
             let (actual, rank) = (wanted.len(), dims.len());
-            let message = format!("the output has {actual} sizes for an input of rank {rank}");
+            let message = format!(
+                "'output_shape' (input 2) has {actual} sizes, but the input has {rank} dims"
+            );
             return Err(Problem::invalid(message));
         }
         for (axis, want) in wanted.into_iter().enumerate() {
@@ -237,7 +243,7 @@ fn average_pool(n: &mut Node<'_, '_>) -> ConvertResult {
 fn norm_exponent(n: &Node<'_, '_>) -> Result<i64, Problem> {
     match n.attrs().int("p")?.unwrap_or(2) {
         p if p > 0 => Ok(p),
-        _ => Err(Problem::attribute("attribute 'p' must be positive")),
+        p => Err(Problem::attribute(format!("attribute 'p' must be positive, but is {p}"))),
     }
 }
 

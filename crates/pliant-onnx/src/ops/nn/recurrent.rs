@@ -23,13 +23,14 @@ fn recurrent_layer(
 ) -> ConvertResult {
     let input_count = (0..operands).rev().find(|&i| n.has_input(i)).map_or(0, |i| i + 1);
     if input_count < 3 {
-        return Err(Problem::invalid("the node needs an input and two weights"));
+        let text = format!("the node must have inputs 0 to 2 (X, W and R), but has {input_count}");
+        return Err(Problem::invalid(text));
     }
     let args: Vec<Expr> =
         (0..input_count).map(|i| n.tensor_or_null(i)).collect::<Result<_, _>>()?;
     if let Some(hidden) = n.attrs().int("hidden_size")? {
         let (weights, hidden) = (n.dims_with_min_rank(args[2], 3)?, n.func().syms.int(hidden));
-        let text = "attribute 'hidden_size' is {}, but the recurrent weights are for {}";
+        let text = "attribute 'hidden_size' is {}, but the last dim of the recurrence weights (input 2) is {}";
         n.require_equal(hidden, weights[2], text)?;
     }
     let read = n.attrs();

@@ -170,11 +170,11 @@ fn axes_from_sizes(
 ) -> Result<Vec<AxisResize>, Problem> {
     let sizes = n.sizes_input(3, Some(axes.len()))?;
     if sizes.len() != axes.len() {
-        return Err(Problem::invalid(format!("'sizes' must have {} numbers", axes.len())));
+        return Err(wrong_count("sizes", sizes.len(), axes));
     }
     let zero = n.func().syms.int(0);
     for &size in &sizes {
-        n.require_at_most(zero, size, "the sizes must be at least {}, but one is {}")?;
+        n.require_at_most(zero, size, "the numbers in 'sizes' must be at least {}, but one is {}")?;
     }
     let plain = |(&axis, &to): (&usize, &Sym)| AxisResize {
         axis,
@@ -197,7 +197,9 @@ fn axes_from_sizes(
             Some(common) => n.op(pick, &[common, scale])?,
         });
     }
-    let common = common.ok_or_else(|| Problem::invalid("the node has no axes to resize"))?;
+    let common = common.ok_or_else(|| {
+        Problem::invalid("'axes' is empty, but 'keep_aspect_ratio_policy' needs at least one axis")
+    })?;
     for axis in &mut list {
         let half = n.scalar_as(0.5, DType::Float64)?;
         let size = float_size(n, axis.from)?;
@@ -236,17 +238,15 @@ fn axes_from_scales(
     let Some(known) = known else {
         let scales = n.tensor(input)?;
         let scales = n.cast(scales, DType::Float64)?;
-        let (length, wanted) = (n.dims(scales)?, n.func().syms.int(axes.len() as i64));
-        let [length] = length[..] else {
-            return Err(Problem::invalid("'scales' must be a vector"));
-        };
-        n.require_equal(length, wanted, "'scales' has {} numbers for {} axes")?;
+        let length = n.vector_length(scales, "'scales'")?;
+        let wanted = n.func().syms.int(axes.len() as i64);
+        n.require_equal(length, wanted, "'scales' has {} numbers, but {} axes are resized")?;
         let (zero, end) =
             (n.scalar_as(0.0, DType::Float64)?, n.scalar_as(f64::INFINITY, DType::Float64)?);
         let (above, below) =
             (n.op("relax.greater", &[scales, zero])?, n.op("relax.less", &[scales, end])?);
         let positive = n.op("relax.logical_and", &[above, below])?;
-        n.require(positive, "the scales must be positive, but are {}", &[scales])?;
+        n.require(positive, "'scales' must be positive and finite, but is {}", &[scales])?;
         for (k, &axis) in axes.iter().enumerate() {
             let scale = n.vector_element(scales, k)?;
             let to = non_constant_size(n, dims[axis], scale)?;
@@ -261,11 +261,13 @@ fn axes_from_scales(
         return Ok(list);
     };
     if known.len() != axes.len() {
-        return Err(Problem::invalid(format!("'scales' must have {} numbers", axes.len())));
+        return Err(wrong_count("scales", known.len(), axes));
     }
     for (&axis, scale) in axes.iter().zip(known) {
         if !scale.is_finite() || scale <= 0.0 {
-            return Err(Problem::invalid(format!("the scale {scale} is not positive")));
+            return Err(Problem::invalid(format!(
+                "'scales' contains {scale}, but must be positive and finite"
+            )));
         }
         let to = scaled_size(n, dims[axis], scale)?;
         list.push(AxisResize {
@@ -279,6 +281,12 @@ fn axes_from_scales(
     Ok(list)
 }
 
+/// Creates the problem that an input has a wrong number of elements for the resized axes.
+fn wrong_count(name: &str, count: usize, axes: &[usize]) -> Problem {
+    let expected = axes.len();
+    Problem::invalid(format!("'{name}' has {count} numbers, but {expected} axes are resized"))
+}
+
 /// Reads the scales of the axes if the model computes them as quotients of sizes. If the denominator is the size of the axis, the
 /// numerator is used as the output size, so rounding cannot change it.
 fn axes_from_quotients(
@@ -288,7 +296,7 @@ fn axes_from_quotients(
     scales: &RationalTensor,
 ) -> Result<Vec<AxisResize>, Problem> {
     if scales.numerators.elems.len() != axes.len() {
-        return Err(Problem::invalid(format!("'scales' must have {} numbers", axes.len())));
+        return Err(wrong_count("scales", scales.numerators.elems.len(), axes));
     }
     let scale_tensor = n.rational_to_tensor(scales)?;
     let scale_tensor = n.cast(scale_tensor, DType::Float64)?;
@@ -299,11 +307,17 @@ fn axes_from_quotients(
         let (to, scale) = match RationalTensor::constant_quotient(n.func(), (over, under)) {
             Some(scale) if scale > 0.0 => (scaled_size(n, from, scale)?, Scale::Known(scale)),
             Some(scale) => {
-                return Err(Problem::invalid(format!("the scale {scale} is not positive")));
+                return Err(Problem::invalid(format!(
+                    "'scales' contains {scale}, but must be positive and finite"
+                )));
             }
             None => {
                 let scale = n.vector_element(scale_tensor, k)?;
-                n.require_at_most(zero, over, "the scales must be at least {}, but one is of {}")?;
+                n.require_at_most(
+                    zero,
+                    over,
+                    "the numerators of 'scales' must be at least {}, but one is {}",
+                )?;
                 let to = if under == from { over } else { non_constant_size(n, from, scale)? };
                 (to, Scale::NonConstant(scale))
             }

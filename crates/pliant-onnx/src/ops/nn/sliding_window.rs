@@ -39,7 +39,7 @@ impl Window {
         let attrs = n.attrs();
         let list = |name: &str, default: i64| -> Result<Vec<i64>, Problem> {
             let values = attrs.ints(name)?.map_or_else(|| vec![default; axes], <[i64]>::to_vec);
-            if values.len() == axes { Ok(values) } else { Err(wrong_list_length(name, axes)) }
+            check_list_length(name, &values, axes).map(|()| values)
         };
         let (strides, dilations) = (list("strides", 1)?, list("dilations", 1)?);
         check_sizes([&filter, &strides, &dilations])?;
@@ -50,9 +50,7 @@ impl Window {
         match auto {
             "NOTSET" => {
                 if let Some(pads) = attrs.ints("pads")? {
-                    if pads.len() != 2 * axes {
-                        return Err(wrong_list_length("pads", 2 * axes));
-                    }
+                    check_list_length("pads", pads, 2 * axes)?;
                     check_pads(pads)?;
                     window.pads = pads.to_vec();
                     window.before =
@@ -137,12 +135,14 @@ impl Window {
 /// Checks that filter dims, strides and dilations are positive, and small enough that the product
 /// of any two of them does not overflow.
 pub(super) fn check_sizes(sizes: [&[i64]; 3]) -> Result<(), Problem> {
-    if sizes.into_iter().flatten().all(|v| (1..=MAX_WINDOW_SIZE).contains(v)) {
-        return Ok(());
+    for (what, list) in ["filter size", "stride", "dilation"].into_iter().zip(sizes) {
+        if let Some(v) = list.iter().find(|v| !(1..=MAX_WINDOW_SIZE).contains(*v)) {
+            return Err(Problem::invalid(format!(
+                "a {what} is {v}, but must be from 1 to {MAX_WINDOW_SIZE}"
+            )));
+        }
     }
-    Err(Problem::invalid(format!(
-        "filter dims, strides and dilations must be from 1 to {MAX_WINDOW_SIZE}"
-    )))
+    Ok(())
 }
 
 /// Checks that amounts of padding are small enough to be added to sizes.
@@ -155,6 +155,13 @@ pub(super) fn check_pads(pads: &[i64]) -> Result<(), Problem> {
     }
 }
 
-fn wrong_list_length(name: &str, want: usize) -> Problem {
-    Problem::attribute(format!("attribute '{name}' must have {want} numbers"))
+/// Checks that a list attribute has `count` numbers.
+pub(super) fn check_list_length(name: &str, list: &[i64], count: usize) -> Result<(), Problem> {
+    if list.len() == count {
+        return Ok(());
+    }
+    Err(Problem::attribute(format!(
+        "attribute '{name}' must have {count} numbers, but has {}",
+        list.len()
+    )))
 }

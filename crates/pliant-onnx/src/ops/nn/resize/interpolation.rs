@@ -53,7 +53,9 @@ pub(super) fn source_positions(
         }
         "tf_crop_and_resize" => {
             let (start, end) =
-                axis.region.ok_or_else(|| Problem::invalid("the node needs a region (input 1)"))?;
+                axis.region.ok_or_else(|| Problem::invalid(
+                    "coordinate_transformation_mode 'tf_crop_and_resize' requires the region 'roi' (input 1)",
+                ))?;
             let (is_single, step): (Expr, Expr) = step(n)?;
             let span = n.op("relax.subtract", &[end, start])?;
             let moved = n.op("relax.multiply", &[position, step])?;
@@ -214,7 +216,7 @@ pub(super) fn interpolate(
             Some(y) => n.op("relax.add", &[y, part])?,
         });
     }
-    y.ok_or_else(|| Problem::invalid("the node has no weights"))
+    y.ok_or_else(|| Problem::invalid("the interpolation of an axis has no weights"))
 }
 
 /// Resizes one axis with antialiasing, where the filter is as wide as an output element. The filter is applied as a matrix product
