@@ -84,7 +84,7 @@ def test_builder_emits_the_same_call() -> None:
         ({"axes": {"x": "NC"}}, "a list of integers"),
         ({"x": None}, "operand x of kernel transpose is missing"),
         ({"out": "x"}, "operand out of kernel transpose is a result, which cannot be passed: out_sinfo states its type"),
-        ({"out_sinfo": relax.ShapeStructInfo([2])}, "result out is a tensor"),
+        ({"out_sinfo": relax.ShapeStructInfo([2])}, "result out of the kernel is a tensor"),
     ],
 )
 def test_wrong_arguments_are_builder_errors(arguments: dict, message: str) -> None:

@@ -122,7 +122,7 @@ def test_cache_updates_start_at_their_indices(axis: int, mode: str, length: int)
 def test_cache_updates_beyond_the_end_are_an_error() -> None:
     made = node("TensorScatter", "a b c", "y", axis=1)
     cache, update = np.zeros((2, 5, 3), F32), np.ones((2, 2, 3), F32)
-    with pytest.raises(PliantError, match="2 updates at position 4 of axis 1 of size 5"):
+    with pytest.raises(PliantError, match="2 updates do not fit at position 4 of axis 1 of size 5"):
         first(made, cache, update, I64([0, 4]))
 
 

@@ -286,7 +286,7 @@ def test_impossible_results_name_their_node() -> None:
         refused(model_of([node(op, "x to", "y")], x, ["y"], {"to": huge}), f"{op} 'y'")
     expanded = model_of([node("Expand", "x to", "y")], x, ["y"], {"to": huge})
     refused(expanded, "output 'y' has the shape [4611686018427387904, 4], whose size in bytes exceeds 64 bits")
-    refused(model_of([node("Expand", "x to", "y")], x, ["y"], {"to": np.array([-1])}), "the size -1 is negative")
+    refused(model_of([node("Expand", "x to", "y")], x, ["y"], {"to": np.array([-1])}), "the size -1 in shape is negative")
     pads = node("Conv", "x w", "y", pads=[2**31] * 4)
     padded = model_of([pads], {"x": ["n", 1, "h", "v"]}, ["y"], {"w": np.ones((1, 1, 1, 1), np.float32)})
     refused(padded, "whose size in bytes exceeds 64 bits")

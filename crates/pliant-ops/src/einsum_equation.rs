@@ -54,10 +54,12 @@ impl ParsedEquation {
         if let Some(term) = &output {
             for (k, label) in term.iter().enumerate() {
                 if term[..k].contains(label) {
-                    return Err(format!("a label is repeated in the result: {text:?}"));
+                    return Err(format!("the result in subscripts {text:?} repeats a label"));
                 }
                 if !inputs.iter().any(|t| t.contains(label)) && label.is_some() {
-                    return Err(format!("a label of the result occurs in no operand: {text:?}"));
+                    return Err(format!(
+                        "a label of the result in subscripts {text:?} occurs in no operand"
+                    ));
                 }
             }
         }
@@ -105,7 +107,7 @@ fn parse_term(text: &str) -> Result<Term, String> {
     while let Some(c) = rest.chars().next() {
         if let Some(after) = rest.strip_prefix("...") {
             if term.contains(&None) {
-                return Err(format!("two ellipses in the term {text:?}"));
+                return Err(format!("term {text:?} of subscripts has two ellipses"));
             }
             term.push(None);
             rest = after;
@@ -114,7 +116,9 @@ fn parse_term(text: &str) -> Result<Term, String> {
         if c.is_ascii_alphabetic() {
             term.push(Some(c));
         } else if c != ' ' {
-            return Err(format!("{c:?} is not a label: {text:?}"));
+            return Err(format!(
+                "term {text:?} of subscripts contains {c:?}, but labels are ASCII letters"
+            ));
         }
         rest = &rest[c.len_utf8()..];
     }

@@ -346,15 +346,18 @@ impl<'a> LegalizeCtx<'a> {
     ) -> Result<Vec<te::Tensor>, LegalizeError> {
         let ctx = self.infer();
         let unknown = |what: &str| LegalizeError::unknown(format!("{}: {what}", ctx.op()));
-        let tys = ctx.tensors(i)?.ok_or_else(|| unknown("the tuple's type is not known"))?;
+        let name = ctx.operand_name(i);
+        let tys = ctx
+            .tensors(i)?
+            .ok_or_else(|| unknown(&format!("the type of the tuple {name} is not known")))?;
         let mut known = Vec::with_capacity(tys.len());
         for (k, t) in tys.into_iter().enumerate() {
             match (t.dims, t.dtype) {
                 (Some(dims), Some(dtype)) => known.push((assumed(k, &dims), dims, dtype)),
                 _ => {
-                    return Err(unknown(
-                        "the shape or data type of a field of the tuple operand is not known",
-                    ));
+                    return Err(unknown(&format!(
+                        "the shape or data type of {name}[{k}] is not known"
+                    )));
                 }
             }
         }

@@ -13,7 +13,9 @@ use crate::type_inference::{InferCtx, TensorTy};
 
 /// The types of the operands as text, for errors that concern several operands.
 pub fn operand_types(ctx: &InferCtx<'_>) -> String {
-    let one = |i: usize| format!("{} is {}", ctx.operand_name(i), ctx.operand_type_text(i));
+    let one = |i: usize| {
+        format!("{operand} is {ty}", operand = ctx.operand_name(i), ty = ctx.operand_type_text(i))
+    };
     (0..ctx.args.len()).map(one).collect::<Vec<_>>().join(", ")
 }
 
@@ -124,7 +126,10 @@ pub fn infer_unary_float(ctx: &mut InferCtx<'_>) -> InferResult {
 pub fn require_float(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), InferError> {
     match t.dtype {
         Some(d) if !d.is_float() => Err(ctx
-            .error(format!("{} must be a tensor of floats, but is {d}", ctx.operand_name(i)))
+            .error(format!(
+                "{operand} must be a tensor of floats, but is {d}",
+                operand = ctx.operand_name(i)
+            ))
             .with_help("convert it: R.astype(x, dtype=\"float32\")")),
         _ => Ok(()),
     }
@@ -137,7 +142,10 @@ pub fn require_float(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), I
 pub fn require_number(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), InferError> {
     match t.dtype {
         Some(d) if d.is_bool() && !t.scalar => Err(ctx
-            .error(format!("{} must be a tensor of numbers, but is bool", ctx.operand_name(i)))
+            .error(format!(
+                "{operand} must be a tensor of numbers, but is bool",
+                operand = ctx.operand_name(i)
+            ))
             .with_help("convert it: R.astype(x, dtype=\"int64\")")),
         _ => Ok(()),
     }
@@ -170,10 +178,10 @@ pub fn infer_unary_number(ctx: &mut InferCtx<'_>) -> InferResult {
 /// If the type is known and is not an integer type.
 pub fn require_integer(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), InferError> {
     match t.dtype {
-        Some(d) if !d.is_integer() => {
-            Err(ctx
-                .error(format!("{} must be a tensor of integers, but is {d}", ctx.operand_name(i))))
-        }
+        Some(d) if !d.is_integer() => Err(ctx.error(format!(
+            "{operand} must be a tensor of integers, but is {d}",
+            operand = ctx.operand_name(i)
+        ))),
         _ => Ok(()),
     }
 }
@@ -185,8 +193,8 @@ pub fn require_integer(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(),
 pub fn require_bits(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), InferError> {
     match t.dtype {
         Some(d) if d.is_float() => Err(ctx.error(format!(
-            "{} must be a tensor of integers or bools, but is {d}",
-            ctx.operand_name(i)
+            "{operand} must be a tensor of integers or bools, but is {d}",
+            operand = ctx.operand_name(i)
         ))),
         _ => Ok(()),
     }
@@ -200,9 +208,9 @@ pub fn require_scalar(ctx: &InferCtx<'_>, i: usize) -> Result<(), InferError> {
     match ctx.tensor(i)?.ndim {
         Some(0) | None => Ok(()),
         Some(_) => Err(ctx.error(format!(
-            "{} must be a scalar, but is {}",
-            ctx.operand_name(i),
-            ctx.operand_type_text(i)
+            "{operand} must be a scalar, but is {ty}",
+            operand = ctx.operand_name(i),
+            ty = ctx.operand_type_text(i)
         ))),
     }
 }

@@ -79,12 +79,15 @@ impl InferCtx<'_> {
         let max = self.decl.signature().max_operands().unwrap_or(usize::MAX);
         let count = self.args.len();
         if count < required {
-            return Err(self.error(format!("operand {} is missing", self.operand_name(count))));
+            return Err(self.error(format!(
+                "operand {operand} is missing",
+                operand = self.operand_name(count)
+            )));
         }
         if count > max {
-            return Err(
-                self.error(format!("the operator takes {max} operands, but {count} were given"))
-            );
+            return Err(self.error(format!(
+                "the operator takes at most {max} operands, but {count} were given"
+            )));
         }
         Ok(())
     }
@@ -112,7 +115,10 @@ impl InferCtx<'_> {
             ExprData::DType(_) => "a data type",
             _ => return self.tensor_ty(ty, || self.operand_name(i)),
         };
-        Err(self.error(format!("{} must be a tensor, but is {what}", self.operand_name(i))))
+        Err(self.error(format!(
+            "{operand} must be a tensor, but is {what}",
+            operand = self.operand_name(i)
+        )))
     }
 
     /// The known properties of a tensor or scalar type. `name` is the name of the operand for
@@ -150,7 +156,11 @@ impl InferCtx<'_> {
                 scalar: true,
             }),
             TypeData::Any => Ok(unknown),
-            _ => Err(self.error(format!("{} must be a tensor, but is {}", name(), self.text(ty)))),
+            _ => Err(self.error(format!(
+                "{operand} must be a tensor, but is {ty_text}",
+                operand = name(),
+                ty_text = self.text(ty)
+            ))),
         }
     }
 
@@ -171,8 +181,8 @@ impl InferCtx<'_> {
             _ => {
                 let ty = self.text(self.func.expr_ty(self.args[i]));
                 Err(self.error(format!(
-                    "{} must be a tuple of tensors, but is {ty}",
-                    self.operand_name(i)
+                    "{operand} must be a tuple of tensors, but is {ty}",
+                    operand = self.operand_name(i)
                 )))
             }
         }
@@ -205,16 +215,16 @@ impl InferCtx<'_> {
                         Ok(SizesTy { ndim: Some(values.len()), dims: values.into_iter().collect() })
                     }
                     None => Err(self.error(format!(
-                        "{} must be a shape or integers, but is {}",
-                        self.operand_name(i),
-                        self.text(ty)
+                        "{operand} must be a shape or integers, but is {ty_text}",
+                        operand = self.operand_name(i),
+                        ty_text = self.text(ty)
                     ))),
                 }
             }
             _ => Err(self.error(format!(
-                "{} must be a shape or integers, but is {}",
-                self.operand_name(i),
-                self.text(ty)
+                "{operand} must be a shape or integers, but is {ty_text}",
+                operand = self.operand_name(i),
+                ty_text = self.text(ty)
             ))),
         }
     }
@@ -227,7 +237,10 @@ impl InferCtx<'_> {
         let sizes = self.sizes(i)?;
         let known = sizes.dims.iter().flatten().filter_map(|&d| self.func.syms.as_int(d));
         match known.into_iter().find(|&v| v < 0) {
-            Some(v) => Err(self.error(format!("the size {v} is negative"))),
+            Some(v) => {
+                let name = self.operand_name(i);
+                Err(self.error(format!("the size {v} in {name} is negative")))
+            }
             None => Ok(sizes),
         }
     }
@@ -240,8 +253,8 @@ impl InferCtx<'_> {
         match self.func.expr(self.args[i]) {
             ExprData::DType(d) => Ok(*d),
             _ => Err(self.error(format!(
-                "{} must be a data type such as R.dtype(\"float32\")",
-                self.operand_name(i)
+                "{operand} must be a data type such as R.dtype(\"float32\")",
+                operand = self.operand_name(i)
             ))),
         }
     }
@@ -287,9 +300,9 @@ impl InferCtx<'_> {
                 (false, true) if may_adopt(y, x) => Ok(Some(x)),
                 _ => Err(self
                     .error(format!(
-                        "{} is {x}, but {} is {y}",
-                        self.operand_name(i),
-                        self.operand_name(j)
+                        "{first} is {x}, but {second} is {y}",
+                        first = self.operand_name(i),
+                        second = self.operand_name(j)
                     ))
                     .with_help(format!("convert one of them: R.astype(..., dtype=\"{x}\")"))),
             },

@@ -309,7 +309,7 @@ impl<'f> TeCall<'f> {
             _ => {
                 let ty = pliant_ir::print::type_text(self.func, self.func.expr_ty(e));
                 Err(LegalizeError::unknown(format!(
-                    "an operand is not a tensor of known shape: {ty}"
+                    "an operand must be a tensor of known shape, but is {ty}"
                 )))
             }
         }
@@ -352,7 +352,7 @@ impl<'f> TeCall<'f> {
             }
             let ty = pliant_ir::print::type_text(self.func, self.func.expr_ty(e));
             return Err(LegalizeError::unknown(format!(
-                "the shape or data type of an operand is not known: {ty}"
+                "the shape or data type of an operand of type {ty} is not known"
             )));
         };
         let shape = dims.iter().map(|&d| self.size(d)).collect();

@@ -7,13 +7,13 @@
 # fails: kernel pool: attribute kernel_shape must be a list of 3 integers
 # fails: operand x of kernel transpose has 2 dims, but axes for 3: [0, 2, 1]
 # fails: axes of operand x must contain each of its dims exactly once, but is [0, 0]
-# fails: kernel transpose writes out, but there are 2 results
+# fails: kernel transpose writes out, but out_sinfo has 2 types
 # fails: operand x of kernel transpose has an unknown number of dims
 # fails: operand x of kernel transpose has an unknown data type
 # fails: operand out of kernel transpose has unknown dims
-# fails: operand x of kernel transpose has 9 dims, but at most 8 are possible
+# fails: operand x of kernel transpose has 9 dims, but kernels support at most 8
 # fails: operand out of kernel softmax has columns = 3, but operand x has columns = 2
-# fails: operand q of kernel attention has the axes [0, 1, 3, 2], but the kernel reads rows: 3 must be last
+# fails: operand q of kernel attention has the axes [0, 1, 3, 2], but the kernel reads contiguous rows, so axis 3 must be last
 
 from pliant.script import ir as I, relax as R, tir as T
 

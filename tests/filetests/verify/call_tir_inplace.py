@@ -20,7 +20,7 @@ class Module:
     @R.function(pure=False)
     def beyond(x: R.Tensor((4,), "float32")) -> R.Object:
         cls = Module
-        y = R.call_tir_inplace(cls.double, (x,), [3], R.Tensor((4,), "float32"))  # error: PL0108 inplace_indices[0] is 3, but there are 1 inputs
+        y = R.call_tir_inplace(cls.double, (x,), [3], R.Tensor((4,), "float32"))  # error: PL0108 inplace_indices[0] is 3, but the call has 1 inputs
         return y
 
     @R.function(pure=False)
@@ -32,7 +32,7 @@ class Module:
     @R.function(pure=False)
     def count(x: R.Tensor((4,), "float32")) -> R.Object:
         cls = Module
-        y = R.call_tir_inplace(cls.double, (x,), [], R.Tensor((4,), "float32"))  # error: PL0108 inplace_indices has 0 entries for 1 outputs
+        y = R.call_tir_inplace(cls.double, (x,), [], R.Tensor((4,), "float32"))  # error: PL0108 inplace_indices has 0 entries, but the call has 1 outputs
         return y
 
     @R.function(pure=False)
@@ -49,7 +49,7 @@ class Module:
 
     @R.function(pure=False)
     def packed(x: R.Tensor((4,), "float32")) -> R.Object:
-        y = R.call_inplace_packed("f", x, inplace_indices=[1], sinfo_args=R.Tensor((4,), "float32"))  # error: PL0108 inplace_indices[0] is 1, but there are 1 inputs
+        y = R.call_inplace_packed("f", x, inplace_indices=[1], sinfo_args=R.Tensor((4,), "float32"))  # error: PL0108 inplace_indices[0] is 1, but the call has 1 inputs
         return y
 
     # Lambdas are not functions, and strings are not tensors.

@@ -30,7 +30,7 @@ class Module:
     def closure_arguments(x: R.Tensor(("n",), "float32")) -> R.Tensor:
         cls = Module
         f = R.make_closure(cls.scale, (R.const(1, "int64"),))
-        y = R.invoke_pure_closure(f, (x, x), sinfo_args=R.Tensor)  # error: PL0108 the call of the closure 'f': the number of arguments is 2, but there are 1 parameters
+        y = R.invoke_pure_closure(f, (x, x), sinfo_args=R.Tensor)  # error: PL0108 cannot call the closure 'f': the number of arguments is 2, but there are 1 parameters
         return y
 
     @R.function

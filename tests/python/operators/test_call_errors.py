@@ -85,7 +85,7 @@ def test_errors_are_raised_when_a_call_is_built(name: str) -> None:
         (lambda: relax.op.sum(X, axis=[7]), "axis 7 is out of range for a tensor of rank 4"),
         (lambda: relax.op.concat((X, X), axis=9), "axis 9 is out of range"),
         (lambda: relax.op.full("text", 0.0), "shape is the string"),
-        (lambda: relax.op.full((2, -3), 0.0, "float32"), "the size -3 is negative"),
+        (lambda: relax.op.full((2, -3), 0.0, "float32"), "the size -3 in shape is negative"),
         (lambda: relax.op.matmul(X, I), "matmul"),
         (lambda: relax.op.reshape(X, (7, 7)), "reshape"),
         (lambda: relax.op.permute_dims(X, [0, 0, 1, 2]), "axis 0 appears twice"),

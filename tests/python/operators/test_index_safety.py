@@ -86,7 +86,7 @@ INDEXING = [
         'x: R.Tensor(("n", 4), "int64"), u: R.Tensor(("n", 1), "int64"), i: R.Tensor(("n",), "int64")',
         (X[None], vector(1)[None], vector(3)),
         (X[None], vector(1)[None], vector(9)),
-        "1 updates at position 9 of axis 1 of size 4",
+        "1 updates do not fit at position 9 of axis 1 of size 4",
     ),
     Indexing("R.index_put(x, (i,), i)", V, (X, vector(-4, 3)), (X, vector(0, 9)), AXIS),
     Indexing(

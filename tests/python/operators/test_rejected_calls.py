@@ -44,7 +44,7 @@ CALLS: list[tuple[tuple[str, ...], str, str]] = [
     ((F, F), "R.gather_elements(x, y)", "integers"),
     ((F, I), "R.gather_elements(x, y, axis=2)", "out of range"),
     ((F, 'R.Tensor((2, 5), "int64")'), "R.gather_elements(x, y, axis=0)", "dim 1 of indices, 5, is larger"),
-    ((F, I), "R.gather_nd(x, y)", "more than the dims that they index"),
+    ((F, I), "R.gather_nd(x, y)", "the last dim of indices is"),
     ((F, I), "R.gather_nd(x, y, batch_dims=2)", "batch_dims 2 is out of range"),
     ((F, F), "R.index_tensor(x, (y,))", "integers"),
     ((V, I), "R.index_tensor(x, (y, y))", "fewer dims"),
@@ -53,7 +53,7 @@ CALLS: list[tuple[tuple[str, ...], str, str]] = [
     ((F, I, V), "R.scatter_elements(x, y, z)", "updates must be of shape"),
     ((F, I, I), "R.scatter_elements(x, y, z)", "x"),
     ((B, I, B), 'R.scatter_elements(x, y, z, reduction="add")', "not defined on bool"),
-    ((F, I, F), "R.scatter_nd(x, y, z)", "more than the dims that they index"),
+    ((F, I, F), "R.scatter_nd(x, y, z)", "the last dim of indices is"),
     ((F, F, F), "R.index_put(x, (y,), z)", "integers"),
     ((F, F), "R.slice_scatter(x, y, R.prim_value(0), R.prim_value(2), R.prim_value(0))", "step must be"),
     ((F, F, I), "R.slice_scatter(x, y, R.prim_value(0), z, R.prim_value(1))", "end must be"),
@@ -75,7 +75,7 @@ CALLS: list[tuple[tuple[str, ...], str, str]] = [
     ((F, F), 'R.einsum((x, y), subscripts="ij->ij")', "terms for 1 operands"),
     ((F,), 'R.einsum((x,), subscripts="ijk")', "does not fit the rank"),
     ((F,), 'R.einsum((x,), subscripts="ij->k")', "in no operand"),
-    ((F, F), 'R.einsum((x, R.const([1.0, 2.0])), subscripts="ij,j")', "has the sizes 3 and 2"),
+    ((F, F), 'R.einsum((x, R.const([1.0, 2.0])), subscripts="ij,j")', "but has 3 and 2"),
     ((I, S, S), "R.quantize(x, y, z)", "floats"),
     ((F, S, S), 'R.quantize(x, y, z, out_dtype="float32")', "integer"),
     ((F, S, S), "R.dequantize(x, y, z)", "integers"),
@@ -95,8 +95,8 @@ CALLS: list[tuple[tuple[str, ...], str, str]] = [
     ((SEQ, W, R5), "R.nn.gru(x, y, z)", "must be of shape"),
     ((SEQ, W, F), "R.nn.rnn(x, y, z)", "3 dims"),
     ((F,), "R.signal.dft(x)", "must be 1 (real) or 2 (complex)"),
-    ((ROWS,), "R.signal.dft(x, axis=2)", "must not be the last dim"),
-    ((SEQ,), "R.signal.stft(x, R.prim_value(2))", "a window or a frame_length"),
+    ((ROWS,), "R.signal.dft(x, axis=2)", "axis must not name the last dim"),
+    ((SEQ,), "R.signal.stft(x, R.prim_value(2))", "window or frame_length is required"),
 ]
 
 

@@ -120,7 +120,7 @@ def test_biases_must_have_the_type_of_the_product() -> None:
     args = ((("n", 4), "float32"), ((3, 4), "float32"))
     assert built(op.linear, *args, ((3,), "float32"))
     for dtype in ("float64", "float16", "int32", "bool"):
-        with pytest.raises((ValueError, pliant.PliantError), match=f"bias is {dtype}, but the product is float32"):
+        with pytest.raises((ValueError, pliant.PliantError), match=f"bias is {dtype}, but the product of data and weight is float32"):
             built(op.linear, *args, ((3,), dtype))
 
 

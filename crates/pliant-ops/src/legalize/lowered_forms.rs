@@ -61,8 +61,11 @@ pub(super) fn legalize_view(
         let is_placeholder_size = |d: &Sym| func.syms.as_int(*d).is_some_and(|size| size <= 0);
         if matches!(sizes, Some(ExprData::Shape(written)) if written.iter().any(is_placeholder_size))
         {
-            let message =
-                format!("{}: a size is -1 or 0, but the shape of x is not known", decl.name);
+            let message = format!(
+                "{op}: a size in shape is -1 or 0, which depends on the shape of x, but \
+                 that shape is not known",
+                op = decl.name
+            );
             return Err(LegalizeError::unknown(message));
         }
         // The shape is a run-time value, which the VM uses directly.
@@ -146,7 +149,7 @@ pub(super) fn tir_call_assuming(
     for var in &created.size_params {
         let Some(size) = vars.get_term(&mut func.syms, var) else {
             return Err(LegalizeError::new(format!(
-                "{name}: the size {var} is not a symbol of this function"
+                "{name}: the size {var} in a result's shape is not a symbol of the calling function"
             )));
         };
         tir_vars.push(size);

@@ -206,7 +206,9 @@ fn infer_inplace(ctx: &mut InferCtx<'_>, inputs: &[Type]) -> InferResult {
     };
     if indices.len() != outputs.len() {
         let (n, m) = (indices.len(), outputs.len());
-        return Err(ctx.error(format!("inplace_indices has {n} entries for {m} outputs")));
+        return Err(
+            ctx.error(format!("inplace_indices has {n} entries, but the call has {m} outputs"))
+        );
     }
     for (k, &index) in indices.iter().enumerate() {
         if index == -1 {
@@ -214,11 +216,13 @@ fn infer_inplace(ctx: &mut InferCtx<'_>, inputs: &[Type]) -> InferResult {
         }
         let Some(&input) = usize::try_from(index).ok().and_then(|i| inputs.get(i)) else {
             let n = inputs.len();
-            let message = format!("inplace_indices[{k}] is {index}, but there are {n} inputs");
+            let message = format!("inplace_indices[{k}] is {index}, but the call has {n} inputs");
             return Err(ctx.error(message));
         };
         if indices[..k].contains(&index) {
-            return Err(ctx.error(format!("two outputs overwrite input {index}")));
+            return Err(
+                ctx.error(format!("inplace_indices lets two outputs overwrite input {index}"))
+            );
         }
         if is_subtype(ctx.func, input, outputs[k]).is_no() {
             let (actual, expected) = (type_text(ctx.func, input), type_text(ctx.func, outputs[k]));
@@ -277,9 +281,10 @@ fn infer_make_closure(ctx: &mut InferCtx<'_>) -> InferResult {
         }
         TypeData::Any => TypeData::Any,
         _ => {
-            return Err(
-                ctx.error(format!("func must be a function, but is {}", ctx.operand_type_text(0)))
-            );
+            return Err(ctx.error(format!(
+                "func must be a function, but is {ty}",
+                ty = ctx.operand_type_text(0)
+            )));
         }
     };
     Ok(ctx.func.intern(data))
@@ -300,7 +305,7 @@ fn infer_invoke(ctx: &mut InferCtx<'_>) -> InferResult {
             ExprData::Var(v) => ctx.func.var(*v).name.to_string(),
             _ => ctx.operand_name(0),
         };
-        ctx.error(format!("the call of the closure '{name}': {}", e.message))
+        ctx.error(format!("cannot call the closure '{name}': {}", e.message))
     })?;
     if ctx.ty_args.is_empty() { Ok(derived) } else { infer_explicit(ctx) }
 }
@@ -308,7 +313,7 @@ fn infer_invoke(ctx: &mut InferCtx<'_>) -> InferResult {
 fn infer_while_loop(ctx: &mut InferCtx<'_>) -> InferResult {
     let tys: Vec<Type> = ctx.args.iter().map(|&e| ctx.func.expr_ty(e)).collect();
     let [cond, body, states @ ..] = tys.as_slice() else {
-        return Err(ctx.error("needs a condition and a body"));
+        return Err(ctx.error("the loop needs a condition and a body as its first two operands"));
     };
     while_loop_ty(ctx.func, *cond, *body, states)
 }
@@ -322,8 +327,8 @@ fn infer_assert(ctx: &mut InferCtx<'_>) -> InferResult {
     let cond = ctx.tensor(0)?;
     if cond.ndim.is_some_and(|n| n != 0) || cond.dtype.is_some_and(|d| !d.is_bool()) {
         return Err(ctx.error(format!(
-            "the condition must be a bool scalar, but is {}",
-            ctx.operand_type_text(0)
+            "condition must be a bool scalar, but is {ty}",
+            ty = ctx.operand_type_text(0)
         )));
     }
     Ok(ctx.unit_type())
@@ -339,8 +344,8 @@ fn infer_tensor_to_shape(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     if t.ndim.is_some_and(|n| n != 1) || t.dtype.is_some_and(|d| d != DType::Int64) {
         return Err(ctx.error(format!(
-            "x must be a tensor of int64 of rank 1, but is {}",
-            ctx.operand_type_text(0)
+            "x must be a tensor of int64 of rank 1, but is {ty}",
+            ty = ctx.operand_type_text(0)
         )));
     }
     let len = t.dims.and_then(|d| ctx.func.syms.as_int(d[0]));

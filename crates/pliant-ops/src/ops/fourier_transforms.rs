@@ -50,12 +50,17 @@ fn size_operand(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError>
     let size = match ctx.sizes(i)?.dims.as_deref() {
         Some(&[one]) => one,
         None => return Ok(None),
-        Some(_) => return Err(ctx.error(format!("{} must be one integer", ctx.operand_name(i)))),
+        Some(_) => {
+            return Err(
+                ctx.error(format!("{operand} must be one integer", operand = ctx.operand_name(i)))
+            );
+        }
     };
     match ctx.func.syms.as_int(size) {
-        Some(v) if v < 1 => {
-            Err(ctx.error(format!("{} must be above 0, but is {v}", ctx.operand_name(i))))
-        }
+        Some(v) if v < 1 => Err(ctx.error(format!(
+            "{operand} must be above 0, but is {v}",
+            operand = ctx.operand_name(i)
+        ))),
         _ => Ok(Some(size)),
     }
 }
@@ -68,7 +73,9 @@ fn is_complex(ctx: &InferCtx<'_>, last: Sym) -> Result<bool, InferError> {
         Some(2) => Ok(true),
         _ => {
             let (name, ty) = (ctx.operand_name(0), ctx.operand_type_text(0));
-            Err(ctx.error(format!("the last dim of {name} must be 1 (real) or 2 (complex): {ty}")))
+            Err(ctx.error(format!(
+                "the last dim of {name} must be 1 (real) or 2 (complex), but {name} is {ty}"
+            )))
         }
     }
 }
@@ -88,8 +95,9 @@ fn frequency_count(ctx: &mut InferCtx<'_>, n: Sym) -> Result<Sym, InferError> {
 fn dft_axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
     let axis = ctx.axis("axis", ndim)?;
     if axis + 1 == ndim {
-        return Err(ctx
-            .error("the axis must not be the last dim, which holds the parts of complex numbers"));
+        return Err(
+            ctx.error("axis must not name the last dim, which holds the parts of complex numbers")
+        );
     }
     Ok(axis)
 }
@@ -105,8 +113,8 @@ fn infer_dft(ctx: &mut InferCtx<'_>) -> InferResult {
     let length = if ctx.has_operand(1) { size_operand(ctx, 1)? } else { None };
     if t.ndim.is_some_and(|n| n < 2) {
         return Err(ctx.error(format!(
-            "data must have at least 2 dims, but is {}",
-            ctx.operand_type_text(0)
+            "data must have at least 2 dims, but is {ty}",
+            ty = ctx.operand_type_text(0)
         )));
     }
     let axis = t.ndim.map(|n| dft_axis(ctx, n)).transpose()?;
@@ -155,15 +163,16 @@ fn frame_length(ctx: &mut InferCtx<'_>) -> Result<Option<Sym>, InferError> {
     let explicit = if ctx.has_operand(3) { size_operand(ctx, 3)? } else { None };
     if !ctx.has_operand(2) {
         if !ctx.has_operand(3) {
-            return Err(ctx.error("a window or a frame_length is needed"));
+            return Err(ctx.error(
+                "window or frame_length is required, because it determines the length of a frame",
+            ));
         }
         return Ok(explicit);
     }
     let window = ctx.tensor(2)?;
     if window.ndim.is_some_and(|n| n != 1) {
-        return Err(
-            ctx.error(format!("window must have 1 dim, but is {}", ctx.operand_type_text(2)))
-        );
+        return Err(ctx
+            .error(format!("window must have 1 dim, but is {ty}", ty = ctx.operand_type_text(2))));
     }
     ctx.same_dtype(0, 2)?;
     match (explicit, window.dims) {
@@ -181,9 +190,10 @@ fn infer_stft(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     require_float(ctx, 0, &t)?;
     if t.ndim.is_some_and(|n| n != 3) {
-        return Err(
-            ctx.error(format!("signal must have 3 dims, but is {}", ctx.operand_type_text(0)))
-        );
+        return Err(ctx.error(format!(
+            "signal must have 3 dims, but is {ty}",
+            ty = ctx.operand_type_text(0)
+        )));
     }
     let (step, frame) = (size_operand(ctx, 1)?, frame_length(ctx)?);
     let (Some(dims), Some(step), Some(frame)) = (t.dims, step, frame) else {

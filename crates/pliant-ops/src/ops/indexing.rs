@@ -143,17 +143,27 @@ fn axis_slices(ctx: &mut InferCtx<'_>, dims: &[Sym]) -> Result<Option<Vec<AxisSl
         },
     };
     if [begins.len(), ends.len(), strides.len()].iter().any(|&n| n != axes.len()) {
-        return Err(ctx.error("axes, begin, end and strides must have the same length"));
+        let [a, b, e, s] = [axes.len(), begins.len(), ends.len(), strides.len()];
+        return Err(ctx.error(format!(
+            "axes, begin, end and strides must have the same length, but have {a}, \
+             {b}, {e} and {s} elements"
+        )));
     }
     let mut out: Vec<AxisSlice> = Vec::with_capacity(axes.len());
     for (k, &axis) in axes.iter().enumerate() {
-        let axis = ctx.func.syms.as_int(axis).ok_or_else(|| ctx.error("axes must be constants"))?;
+        let axis =
+            ctx.func.syms.as_int(axis).ok_or_else(|| {
+                ctx.error(format!("axes must be constants, but axes[{k}] is not"))
+            })?;
         let axis = ctx.normalize_axis(axis, dims.len())?;
         if out.iter().any(|s| s.axis == axis) {
             return Err(ctx.error(format!("axis {axis} appears twice in axes")));
         }
         let step = ctx.func.syms.as_int(strides[k]).filter(|&s| s != 0 && s != i64::MIN);
-        let step = step.ok_or_else(|| ctx.error("strides must be constants other than 0"))?;
+        let step = step.ok_or_else(|| {
+            let step = ctx.dim_text(strides[k]);
+            ctx.error(format!("strides must be constants other than 0, but strides[{k}] is {step}"))
+        })?;
         let step = step.clamp(-MAX_STEP, MAX_STEP);
         if inbound {
             check_inbound(ctx, axis, dims[axis], (begins[k], ends[k], step))?;
@@ -238,7 +248,8 @@ fn check_inbound(
         if inside.iter().any(|&(a, b)| size_proofs::at_most(ctx.func, a, b) == Some(false)) {
             let (bound, dim) = (ctx.dim_text(bound), ctx.dim_text(dim));
             return Err(ctx.error(format!(
-                "{bound} is out of range for axis {axis} of size {dim}, but assume_inbound is set"
+                "bound {bound} is out of range for axis {axis} of size {dim}, which \
+                 assume_inbound does not allow"
             )));
         }
     }
@@ -294,8 +305,9 @@ fn infer_slice(ctx: &mut InferCtx<'_>) -> InferResult {
 fn te_slice(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let slices = axis_slices(&mut ctx.infer(), &dims)?;
-    let slices = slices
-        .ok_or_else(|| LegalizeError::unknown("relax.strided_slice: the bounds are not known"))?;
+    let slices = slices.ok_or_else(|| {
+        LegalizeError::unknown("relax.strided_slice: axes, begin, end or strides is not known")
+    })?;
     let x = ctx.tensor(0)?;
     let shape = ctx.out_shape(0)?;
     let from: Vec<(usize, Expr, i64)> =

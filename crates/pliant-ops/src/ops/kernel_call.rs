@@ -58,14 +58,16 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
         let names: Vec<&str> = names.map(|operand| operand.name).collect();
         let name = call.kernel.name;
         let message =
-            format!("kernel {name} writes {}, but there are {count} results", names.join(", "));
+            format!("kernel {name} writes {}, but out_sinfo has {count} types", names.join(", "));
         return Err(ctx.error(message));
     };
     for (&at, &result) in written.iter().zip(&results) {
         let name = call.kernel.operands[at].name;
         if !matches!(ctx.func.types.get(result), TypeData::Tensor { .. }) {
             let text = type_text(ctx.func, result);
-            return Err(ctx.error(format!("result {name} is a tensor, but its type is {text}")));
+            return Err(ctx.error(format!(
+                "result {name} of the kernel is a tensor, but its type in out_sinfo is {text}"
+            )));
         }
         let tensor = ctx.tensor_ty(result, || name.to_string())?;
         check_operand(ctx, &call, at, &tensor)?;
@@ -128,7 +130,7 @@ fn check_operand(
         None => rank,
     };
     if rank.max(tensor.ndim.unwrap_or(0)) > MAX_RANK {
-        return fail(format!("{name} has {rank} dims, but at most {MAX_RANK} are possible"));
+        return fail(format!("{name} has {rank} dims, but kernels support at most {MAX_RANK}"));
     }
     let names = dims(call, at);
     match leading_dims(names, rank) {
@@ -143,18 +145,21 @@ fn check_axes(name: &str, order: Order, axes: &[i64], rank: usize) -> Result<(),
     let tensor_axes: Vec<i64> = axes.iter().copied().filter(|&axis| axis != NEW_AXIS).collect();
     if tensor_axes.len() != rank {
         return Err(format!(
-            "{name} has {rank} dims, but axes for {}: {axes:?}",
+            "{name} has {rank} dims, but its entry in axes names {}: {axes:?}",
             tensor_axes.len()
         ));
     }
     let last = rank as i64 - 1;
     match order {
-        Order::RowMajor if !tensor_axes.is_sorted() => {
-            Err(format!("{name} has the axes {axes:?}, but the kernel reads its dims in order"))
+        Order::RowMajor if !tensor_axes.is_sorted() => Err(format!(
+            "{name} has the axes {axes:?}, but they must be in ascending order for this kernel"
+        )),
+        Order::StridedRows if axes.last().is_some_and(|&k| k != NEW_AXIS && k != last) => {
+            Err(format!(
+                "{name} has the axes {axes:?}, but the kernel reads contiguous rows, so \
+                 axis {last} must be last"
+            ))
         }
-        Order::StridedRows if axes.last().is_some_and(|&k| k != NEW_AXIS && k != last) => Err(
-            format!("{name} has the axes {axes:?}, but the kernel reads rows: {last} must be last"),
-        ),
         _ => Ok(()),
     }
 }

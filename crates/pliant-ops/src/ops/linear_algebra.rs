@@ -55,9 +55,10 @@ fn out_dtype(ctx: &InferCtx<'_>) -> Result<Option<DType>, InferError> {
 
 fn check_rank(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), InferError> {
     match t.ndim {
-        Some(0) => Err(
-            ctx.error(format!("{} must have at least 1 dim, but is a scalar", ctx.operand_name(i)))
-        ),
+        Some(0) => Err(ctx.error(format!(
+            "{operand} must have at least 1 dim, but is a scalar",
+            operand = ctx.operand_name(i)
+        ))),
         _ => Ok(()),
     }
 }
@@ -93,7 +94,10 @@ fn infer_matmul(ctx: &mut InferCtx<'_>) -> InferResult {
 fn contracted_size(ctx: &mut InferCtx<'_>, p: Sym, q: Sym) -> Result<Sym, InferError> {
     shared_dim(ctx, p, q).ok_or_else(|| {
         let (p, q) = (ctx.dim_text(p), ctx.dim_text(q));
-        ctx.error(format!("the contracted dims differ, {p} and {q}: {}", operand_types(ctx)))
+        ctx.error(format!(
+            "the contracted dims differ, {p} and {q}: {types}",
+            types = operand_types(ctx)
+        ))
     })
 }
 
@@ -143,9 +147,10 @@ fn infer_linear(ctx: &mut InferCtx<'_>) -> InferResult {
     let (x, w) = (ctx.tensor(0)?, ctx.tensor(1)?);
     check_rank(ctx, 0, &x)?;
     if w.ndim.is_some_and(|n| n != 2) {
-        return Err(
-            ctx.error(format!("weight must have 2 dims, but is {}", ctx.operand_type_text(1)))
-        );
+        return Err(ctx.error(format!(
+            "weight must have 2 dims, but is {ty}",
+            ty = ctx.operand_type_text(1)
+        )));
     }
     let dtype = out_dtype(ctx)?;
     if ctx.has_operand(2)
@@ -154,8 +159,10 @@ fn infer_linear(ctx: &mut InferCtx<'_>) -> InferResult {
         && x.dtype != Some(bias_dtype)
     {
         return Err(ctx
-            .error(format!("bias is {bias_dtype}, but the product is {product_dtype}"))
-            .with_help("convert it: R.astype(bias, ...)"));
+            .error(format!(
+                "bias is {bias_dtype}, but the product of data and weight is {product_dtype}"
+            ))
+            .with_help(format!("convert it: R.astype(bias, dtype=\"{product_dtype}\")")));
     }
     let (Some(mut dims), Some(w)) = (x.dims, w.dims) else {
         return Ok(ctx.tensor_type(None, x.ndim, dtype));
@@ -167,9 +174,10 @@ fn infer_linear(ctx: &mut InferCtx<'_>) -> InferResult {
         && let Some(bias) = ctx.tensor(2)?.dims
         && broadcast_dims(ctx, &dims, &bias, 0)?.len() > dims.len()
     {
-        return Err(
-            ctx.error(format!("bias has more dims than the product: {}", operand_types(ctx)))
-        );
+        return Err(ctx.error(format!(
+            "bias has more dims than the product of data and weight: {types}",
+            types = operand_types(ctx)
+        )));
     }
     Ok(ctx.tensor_type(Some(dims), None, dtype))
 }
@@ -204,9 +212,9 @@ fn infer_outer(ctx: &mut InferCtx<'_>) -> InferResult {
     for (i, t) in [(0, &a), (1, &b)] {
         if t.ndim.is_some_and(|n| n != 1) {
             return Err(ctx.error(format!(
-                "{} must have 1 dim, but is {}",
-                ctx.operand_name(i),
-                ctx.operand_type_text(i)
+                "{operand} must have 1 dim, but is {ty}",
+                operand = ctx.operand_name(i),
+                ty = ctx.operand_type_text(i)
             )));
         }
     }

@@ -116,15 +116,20 @@ fn infer_reshape(ctx: &mut InferCtx<'_>) -> InferResult {
                 Some(old) if i < old.len() => dims[i] = old[i],
                 Some(_) => {
                     return Err(ctx.error(format!(
-                        "there is no dim {i} to copy: {}",
-                        ctx.operand_type_text(0)
+                        "element {i} of shape is 0, which copies dim {i} of x, but x is {ty}",
+                        ty = ctx.operand_type_text(0)
                     )));
                 }
                 None => return Ok(ctx.tensor_type(None, Some(dims.len()), t.dtype)),
             },
-            Some(-1) if inferred_axis.is_some() => return Err(ctx.error("only one size may be -1")),
+            Some(-1) if inferred_axis.is_some() => {
+                return Err(ctx
+                    .error("shape contains -1 more than once, but only one size can be inferred"));
+            }
             Some(-1) => inferred_axis = Some(i),
-            Some(v) if v < 0 => return Err(ctx.error(format!("the size {v} is negative"))),
+            Some(v) if v < 0 => {
+                return Err(ctx.error(format!("shape contains the negative size {v}")));
+            }
             _ => {}
         }
     }
@@ -149,7 +154,7 @@ fn infer_open_dim(
         if size_proofs::equal(ctx.func, total, new) == Some(false) {
             let (x, new) = (ctx.operand_type_text(0), ctx.dim_text(new));
             return Err(ctx.error(format!(
-                "{x} has {} elements, but the new shape has {new}",
+                "x is {x} with {} elements, but the new shape has {new}",
                 ctx.dim_text(total)
             )));
         }
@@ -161,12 +166,17 @@ fn infer_open_dim(
     let (over, under) = ctx.func.syms.reduced_quotient(old, &others);
     let x = ctx.operand_type_text(0);
     if ctx.func.syms.as_int(under) == Some(0) {
-        return Err(ctx.error(format!("-1 cannot be inferred if another size is 0: {x}")));
+        return Err(ctx.error(format!(
+            "the size -1 in shape cannot be inferred, because another size is 0: x is {x}"
+        )));
     }
     if size_proofs::divides(ctx.func, under, over) == Some(false) {
         let rest = numel(ctx, &others);
         let (total, rest) = (ctx.dim_text(total), ctx.dim_text(rest));
-        return Err(ctx.error(format!("{x} has {total} elements, which {rest} does not divide")));
+        return Err(ctx.error(format!(
+            "x is {x} with {total} elements, which the product of the other sizes, \
+                 {rest}, does not divide"
+        )));
     }
     dims[inferred_axis] = ctx.func.syms.floordiv(over, under);
     Ok(())
@@ -203,7 +213,10 @@ fn infer_squeeze(ctx: &mut InferCtx<'_>) -> InferResult {
                 let size = dims.as_ref().and_then(|d| one(ctx, d[axis]));
                 if let Some(size) = size.filter(|&v| v != 1) {
                     let x = ctx.operand_type_text(0);
-                    return Err(ctx.error(format!("axis {axis} has size {size}, not 1: {x}")));
+                    return Err(ctx.error(format!(
+                        "axis {axis} has size {size}, but only axes of size 1 can be removed: \
+                             x is {x}"
+                    )));
                 }
             }
             let keep = |(i, d): (usize, Sym)| (!axes.contains(&i)).then_some(d);
@@ -245,8 +258,11 @@ fn te_squeeze(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     for axis in unproved {
         let size = &x.shape()[axis];
         let cond = te::explain(&te::eq(size, &te::int(1)), std::slice::from_ref(size));
-        let message =
-            format!("relax.squeeze: axis {axis} has size {}, not 1", te::size_text(size, 0)).into();
+        let message = format!(
+            "relax.squeeze: axis {axis} has size {}, but only axes of size 1 can be removed",
+            te::size_text(size, 0)
+        )
+        .into();
         out = out.with_check(Check { axes: Vec::new(), cond, message });
     }
     Ok(vec![out])
@@ -282,7 +298,8 @@ pub(super) fn te_view(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         return Ok(vec![out]);
     }
     let cond = te::eq(&ctx.size(a), &ctx.size(b));
-    let message = format!("{}: the new shape has another number of elements", ctx.decl.name).into();
+    let message =
+        format!("{op}: the new shape must have as many elements as x", op = ctx.decl.name).into();
     Ok(vec![out.with_check(Check { axes: Vec::new(), cond, message })])
 }
 
@@ -323,7 +340,7 @@ fn infer_broadcast_to(ctx: &mut InferCtx<'_>) -> InferResult {
     let Some(skip) = to.len().checked_sub(from.len()) else {
         let x = ctx.operand_type_text(0);
         return Err(
-            ctx.error(format!("x has more dims than the shape, which has {}: {x}", to.len()))
+            ctx.error(format!("x has more dims than shape, which has {}: x is {x}", to.len()))
         );
     };
     for (i, &d) in from.iter().enumerate() {
@@ -331,7 +348,9 @@ fn infer_broadcast_to(ctx: &mut InferCtx<'_>) -> InferResult {
         // Only the operand may be broadcast: a dim of 1 in the target shape remains 1.
         if !may_broadcast_to(ctx.func, d, target) {
             let (x, d, target) = (ctx.operand_type_text(0), ctx.dim_text(d), ctx.dim_text(target));
-            return Err(ctx.error(format!("a dim of size {d} does not broadcast to {target}: {x}")));
+            return Err(ctx.error(format!(
+                "a dim of size {d} does not broadcast to size {target}: x is {x}"
+            )));
         }
     }
     Ok(ctx.tensor_type(sizes.dims, None, t.dtype))

@@ -67,7 +67,10 @@ fn check_parameters(ctx: &mut InferCtx<'_>) -> Result<(), InferError> {
             && shared_dim(ctx, param_size, dims[axis]).is_none()
         {
             let size = ctx.dim_text(dims[axis]);
-            return Err(ctx.error(format!("{name} must have {size} elements, but is {ty}")));
+            return Err(ctx.error(format!(
+                "{name} must have 1 element or {size}, one for each index of axis {axis}, \
+                     but is {ty}"
+            )));
         }
     }
     let (scale, zero) = (ctx.tensor(1)?, ctx.tensor(2)?);
@@ -89,7 +92,9 @@ fn infer_quantize(ctx: &mut InferCtx<'_>) -> InferResult {
         );
     }
     if let Some(zero) = ctx.tensor(2)?.dtype.filter(|z| z.size() == out.size() && *z != out) {
-        return Err(ctx.error(format!("zero_point is {zero}, but the result is {out}")));
+        return Err(ctx.error(format!(
+            "zero_point is {zero}, but must have the data type of the result, {out}"
+        )));
     }
     Ok(ctx.tensor_type_like(&data, Some(out)))
 }
@@ -139,7 +144,7 @@ impl QuantParameter {
         let cond = te::or(&one, &te::eq(&size, &along));
         let infer = ctx.infer();
         let (name, ty) = (infer.operand_name(i), infer.operand_type_text(i));
-        let message = infer.error(format!("{name} must have {along} elements or one, but is {ty}"));
+        let message = infer.error(format!("{name} must have 1 element or {along}, but is {ty}"));
         checks.push(Check { axes: Vec::new(), cond, message: message.message.into() });
         Ok(QuantParameter { value: ctx.value(i)?, one: Some(one) })
     }
@@ -240,8 +245,8 @@ fn infer_multinomial(ctx: &mut InferCtx<'_>) -> InferResult {
             && shared_dim(ctx, r[1], one).is_some();
         if !fits {
             return Err(ctx.error(format!(
-                "uniform_sample and sample_indices must both have the shape (n, 1): {}",
-                operand_types(ctx)
+                "uniform_sample and sample_indices must both have the shape (n, 1): {types}",
+                types = operand_types(ctx)
             )));
         }
     }

@@ -26,9 +26,10 @@ fn infer_item(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     for &dim in t.dims.iter().flatten() {
         if ctx.func.syms.as_int(dim).is_some_and(|size| size != 1) {
-            return Err(
-                ctx.error(format!("x must have one element, but is {}", ctx.operand_type_text(0)))
-            );
+            return Err(ctx.error(format!(
+                "x must have one element, but is {ty}",
+                ty = ctx.operand_type_text(0)
+            )));
         }
     }
     Ok(ctx.func.intern(match t.dtype {

@@ -81,7 +81,7 @@ fn infer_argsort(ctx: &mut InferCtx<'_>) -> InferResult {
 fn index_dtype(ctx: &InferCtx<'_>) -> Result<DType, InferError> {
     let dtype = ctx.dtype("dtype")?.unwrap_or(DType::Int32);
     if dtype.is_bool() {
-        return Err(ctx.error("dtype must be a type of numbers"));
+        return Err(ctx.error("dtype must be a type of numbers, but is bool"));
     }
     let data = ctx.tensor(0)?;
     if let Some(dims) = data.dims.filter(|d| !d.is_empty())
@@ -89,7 +89,9 @@ fn index_dtype(ctx: &InferCtx<'_>) -> Result<DType, InferError> {
         && let Some(max) = max_position(dtype)
         && len - 1 > max
     {
-        return Err(ctx.error(format!("{dtype} cannot represent the indices of {len} elements")));
+        return Err(
+            ctx.error(format!("dtype {dtype} cannot represent the indices of {len} elements"))
+        );
     }
     Ok(dtype)
 }
@@ -103,7 +105,7 @@ fn max_position(dtype: DType) -> Option<i64> {
 fn check_positions(b: &mut te::Body, op: &str, dtype: DType, len: &te::Expr) {
     if let Some(max) = max_position(dtype).filter(|_| len.as_int().is_none()) {
         let cond = te::le(len, &te::int(max + 1));
-        let message = format!("{op}: {dtype} cannot represent the indices of {{0}} elements");
+        let message = format!("{op}: dtype {dtype} cannot represent the indices of {{0}} elements");
         b.assert(&te::explain(&cond, std::slice::from_ref(len)), message);
     }
 }

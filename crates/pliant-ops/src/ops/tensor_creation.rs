@@ -119,9 +119,9 @@ fn scalar_operand(ctx: &InferCtx<'_>, i: usize) -> Result<Option<DType>, InferEr
     match t.ndim {
         Some(0) | None => Ok(t.dtype),
         Some(_) => Err(ctx.error(format!(
-            "{} must be a scalar, but is {}",
-            ctx.operand_name(i),
-            ctx.operand_type_text(i)
+            "{operand} must be a scalar, but is {ty}",
+            operand = ctx.operand_name(i),
+            ty = ctx.operand_type_text(i)
         ))),
     }
 }
@@ -163,8 +163,8 @@ fn arange_bounds(ctx: &mut InferCtx<'_>) -> Result<[ArangeBound; 3], InferError>
         let dims = ctx.sizes(i)?.dims.filter(|d| d.len() == 1);
         let bad = || {
             ctx.error(format!(
-                "{} must be a scalar value such as R.prim_value(4)",
-                ctx.operand_name(i)
+                "{operand} must be a scalar value such as R.prim_value(4)",
+                operand = ctx.operand_name(i)
             ))
         };
         bounds.push(ArangeBound::Size(dims.ok_or_else(bad)?[0]));
@@ -182,12 +182,10 @@ fn arange_bounds(ctx: &mut InferCtx<'_>) -> Result<[ArangeBound; 3], InferError>
 /// The number of values of an integer `arange`.
 fn int_length(ctx: &mut InferCtx<'_>, start: Sym, end: Sym, step: Sym) -> Result<Sym, InferError> {
     let Some(step) = ctx.func.syms.as_int(step) else {
-        return Err(
-            ctx.error("a symbolic step is not supported: the sign of the step must be known")
-        );
+        return Err(ctx.error("step must be a constant, because its sign must be known"));
     };
     if step == 0 || step == i64::MIN {
-        return Err(ctx.error(format!("the step {step} is invalid: it must not be 0")));
+        return Err(ctx.error(format!("step is {step}, but must not be 0 or -2^63")));
     }
     let syms = &mut ctx.func.syms;
     let span = if step > 0 { syms.sub(end, start) } else { syms.sub(start, end) };
@@ -239,7 +237,7 @@ fn check_values_fit(
         return Ok(());
     }
     let end = last.map_or("beyond 64 bits".to_string(), |v| v.to_string());
-    Err(ctx.error(format!("{dtype} cannot represent the values from {start} to {end}")))
+    Err(ctx.error(format!("dtype {dtype} cannot represent the values from {start} to {end}")))
 }
 
 fn float_bounds(ctx: &InferCtx<'_>, bounds: &[ArangeBound; 3]) -> Result<[f64; 3], InferError> {
@@ -247,7 +245,9 @@ fn float_bounds(ctx: &InferCtx<'_>, bounds: &[ArangeBound; 3]) -> Result<[f64; 3
         ArangeBound::Float(v) => Ok(*v),
         ArangeBound::Size(s) => {
             let v = ctx.func.syms.as_int(*s).map(|v| v as f64);
-            v.ok_or_else(|| ctx.error("symbolic bounds and float bounds cannot be combined"))
+            v.ok_or_else(|| {
+                ctx.error("start, end and step must not mix symbolic values and floats")
+            })
         }
     };
     Ok([value(&bounds[0])?, value(&bounds[1])?, value(&bounds[2])?])
@@ -289,7 +289,7 @@ fn check_representable(
     let inside = |v: &te::Expr| te::and(&te::ge(v, &low), &te::le(v, &high));
     let fits = te::and(&inside(first), &inside(last));
     let cond = te::or(&te::le(len, &te::int(0)), &fits);
-    let message = format!("{op}: {dtype} cannot represent the values from {{0}} to {{1}}");
+    let message = format!("{op}: dtype {dtype} cannot represent the values from {{0}} to {{1}}");
     let cond = te::explain(&cond, &[first.clone(), last.clone()]);
     out.with_check(te::Check { axes: Vec::new(), cond, message: message.into() })
 }
@@ -299,9 +299,10 @@ fn check_representable(
 fn infer_triangle(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     if t.ndim.is_some_and(|n| n < 2) {
-        return Err(
-            ctx.error(format!("x must have at least 2 dims, but is {}", ctx.operand_type_text(0)))
-        );
+        return Err(ctx.error(format!(
+            "x must have at least 2 dims, but is {ty}",
+            ty = ctx.operand_type_text(0)
+        )));
     }
     ctx.size_attr("k", i64::MIN)?;
     Ok(ctx.tensor_type_like(&t, t.dtype))
@@ -312,11 +313,11 @@ fn te_triangle(
     name: &str,
     keep: fn(&te::Expr, &te::Expr) -> te::Expr,
 ) -> TeResult {
-    let x = ctx.value(0)?;
+    let (x, op) = (ctx.value(0)?, ctx.decl.name);
     let k = ctx
         .infer()
         .size_attr("k", i64::MIN)?
-        .ok_or_else(|| LegalizeError::unknown("the diagonal k is not known"))?;
+        .ok_or_else(|| LegalizeError::unknown(format!("{op}: the diagonal k is not known")))?;
     let k = ctx.size(k);
     let zero = te::int_of(0, x.dtype());
     Ok(vec![te::compute(x.shape().to_vec(), name, |i| {

@@ -157,7 +157,8 @@ fn infer_view(ctx: &mut InferCtx<'_>) -> InferResult {
             && old.size() != new.size()
         {
             return Err(ctx.error(format!(
-                "elements of {new} and {old} differ in size: pass the shape of the result"
+                "data is {old}, whose elements differ in size from those of dtype, \
+                 {new}: pass the shape of the result"
             )));
         }
         return Ok(ctx.tensor_type_like(&t, dtype));
@@ -171,9 +172,7 @@ fn infer_view(ctx: &mut InferCtx<'_>) -> InferResult {
         && let (Some(actual), Some(expected)) = (bytes(ctx, old, from), bytes(ctx, new, to))
         && expected > actual
     {
-        return Err(
-            ctx.error(format!("the view needs {expected} bytes, but the tensor has {actual}"))
-        );
+        return Err(ctx.error(format!("the view needs {expected} bytes, but data has {actual}")));
     }
     Ok(ctx.tensor_type(sizes.dims, sizes.ndim, dtype))
 }

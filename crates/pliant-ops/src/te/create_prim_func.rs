@@ -165,14 +165,17 @@ pub fn placeholders_of(outputs: &[Tensor]) -> Vec<Tensor> {
 }
 
 fn validate(args: &[Arg], tensors: &[Tensor], stages: &[Tensor]) -> Result<(), TeError> {
-    let arguments: FxHashSet<&Tensor> = tensors.iter().collect();
-    if arguments.len() != tensors.len() {
-        return Err(TeError::new("the same tensor is passed twice as an argument"));
+    let mut arguments: FxHashSet<&Tensor> = FxHashSet::default();
+    if let Some(t) = tensors.iter().find(|t| !arguments.insert(*t)) {
+        let name = t.name();
+        return Err(TeError::new(format!("tensor '{name}' is passed twice as an argument")));
     }
     let vars: Vec<&Var> =
         args.iter().filter_map(|a| if let Arg::Var(v) = a { Some(v) } else { None }).collect();
-    if vars.iter().collect::<FxHashSet<_>>().len() != vars.len() {
-        return Err(TeError::new("the same variable is passed twice as an argument"));
+    let mut seen = FxHashSet::default();
+    if let Some(var) = vars.iter().find(|var| !seen.insert(**var)) {
+        let name = var.name();
+        return Err(TeError::new(format!("variable '{name}' is passed twice as an argument")));
     }
     for t in stages {
         for dim in t.shape() {

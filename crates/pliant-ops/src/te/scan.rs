@@ -109,7 +109,8 @@ fn check(name: &str, init: &[Tensor], update: &[Tensor], state: &[Tensor]) -> Re
         if i.dtype() != s.dtype() || u.dtype() != s.dtype() {
             let (si, ii, ui) = (s.dtype(), i.dtype(), u.dtype());
             return error(format!(
-                "the data types differ: {state_name} is {si}, its initial values are {ii} and its update is {ui}"
+                "{state_name} is {si}, its initial values are {ii} and its update is \
+                 {ui}, but all must have the same data type"
             ));
         }
         let dims = s.shape().iter().zip(u.shape()).zip(i.shape()).enumerate();
@@ -124,7 +125,7 @@ fn check(name: &str, init: &[Tensor], update: &[Tensor], state: &[Tensor]) -> Re
             || !provably_equal(&i.shape()[0], &init[0].shape()[0])
         {
             return error(format!(
-                "{state_name} has a different number of steps than {}",
+                "state {state_name} must have as many steps as state {}",
                 state[0].name()
             ));
         }

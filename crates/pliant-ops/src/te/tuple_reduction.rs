@@ -93,7 +93,8 @@ pub fn compute_tuple_reduction(
     let init_count = init.as_ref().map_or(count, Vec::len);
     if source.len() != count || init_count != count || axes.len() != shape.len() {
         return Err(TeError::new(format!(
-            "'{name}' reduces {} values with {init_count} initial values and a function of {count} values",
+            "'{name}' reduces {} values with {init_count} initial values and a combining \
+             function of {count} values, but these numbers must be equal",
             source.len()
         )));
     }

@@ -56,7 +56,7 @@ fn broadcasting() {
         add | any, float32(4) | | R.Tensor(dtype="float32")
         add | float32[2], float32() | | R.Tensor(dtype="float32", ndim=2)
         add | float32(2) | | !operand x2 is missing
-        add | float32(2), float32(2), float32(2) | | !takes 2 operands, but 3 were given
+        add | float32(2), float32(2), float32(2) | | !takes at most 2 operands, but 3 were given
         add | shape(2), float32(2) | | !x1 must be a tensor
         add | float32(2), float32(2) | axis=1 | !has no attribute axis
         less | float32(n), float32(n) | | R.Tensor((n,), dtype="bool")
@@ -100,10 +100,10 @@ fn views() {
         reshape | float32(n, m), shape(m, -1) | | R.Tensor((m, n), dtype="float32")
         reshape | float32(n, 4), shape(0, 2, 2) | | R.Tensor((n, 2, 2), dtype="float32")
         reshape | float32(n), shape(m, 4) | | R.Tensor((m, 4), dtype="float32")
-        reshape | float32(6), shape(4) | | !has 6 elements, but the new shape has 4
-        reshape | float32(6), shape(4, -1) | | !which 4 does not divide
-        reshape | float32(2 * n + 1), shape(2, -1) | | !which 2 does not divide
-        reshape | float32(6), shape(-1, -1) | | !only one size may be -1
+        reshape | float32(6), shape(4) | | !with 6 elements, but the new shape has 4
+        reshape | float32(6), shape(4, -1) | | !4, does not divide
+        reshape | float32(2 * n + 1), shape(2, -1) | | !2, does not divide
+        reshape | float32(6), shape(-1, -1) | | !only one size can be inferred
         reshape | float32(0, 4), shape(4, 0) | | R.Tensor((4, 0), dtype="float32")
         reshape | float32(0), shape(0, -1) | | R.Tensor((0, 1), dtype="float32")
         reshape | float32?, shape(n, 4) | | R.Tensor((n, 4), dtype="float32")
@@ -114,7 +114,7 @@ fn views() {
         expand_dims | float32(n) | axis=5 | !axis 5 is out of range
         squeeze | float32(1, n, 1) | | R.Tensor((n,), dtype="float32")
         squeeze | float32(1, n, 1) | axis=-1 | R.Tensor((1, n), dtype="float32")
-        squeeze | float32(1, n, 3) | axis=2 | !axis 2 has size 3, not 1
+        squeeze | float32(1, n, 3) | axis=2 | !axis 2 has size 3, but only axes of size 1 can be removed
         squeeze | float32(n, m) | axis=0 | R.Tensor((m,), dtype="float32")
         permute_dims | float32(n, m, 3) | | R.Tensor((3, m, n), dtype="float32")
         permute_dims | float32(n, m, 3) | axes=[1, 0, 2] | R.Tensor((m, n, 3), dtype="float32")
@@ -206,13 +206,13 @@ fn creation_and_shapes() {
         ones | shape? | dtype=int8 | R.Tensor(dtype="int8", ndim=2)
         full | shape(n), float32() | | R.Tensor((n,), dtype="float32")
         full | shape(n), float32(2) | | !fill_value must be a scalar
-        full | shape(-2), float32() | | !the size -2 is negative
+        full | shape(-2), float32() | | !the size -2 in shape is negative
         full_like | float32(n), int32() | | R.Tensor((n,), dtype="float32")
         arange | int(n) | | R.Tensor((n,), dtype="int64")
         arange | int(2), int(n + 2), int(1) | dtype=int32 | R.Tensor((n,), dtype="int32")
         arange | int(10), int(0), int(-3) | | R.Tensor((4,), dtype="int64")
         arange | float(0), float(1), float(0.25) | | R.Tensor((4,), dtype="float32")
-        arange | int(0), int(n), int(0) | | !the step 0 is invalid
+        arange | int(0), int(n), int(0) | | !step is 0, but must not be 0
         tril | float32(n, n) | k=1 | R.Tensor((n, n), dtype="float32")
         tril | float32(n) | | !x must have at least 2 dims
         shape_of | float32(n, 4) | | R.Shape([n, 4])

@@ -23,7 +23,7 @@ def attention(
     have fewer heads.
     """
     if q.shape[2] % max(k.shape[2], 1) or k.shape[2] == 0 < q.shape[2]:
-        return Refusal("must be a multiple of the heads of keys")
+        return Refusal("must be a multiple of that of key")
     out = np.zeros((*q.shape[:3], v.shape[3]))
     q64, k64, v64 = (t.astype("f8") for t in (q, k, v))
     scale = 1 / math.sqrt(max(q.shape[3], 1)) if scale is None else scale
@@ -153,8 +153,8 @@ CASES: list[Case] = [
 REFUSED: list[Refused] = [
     Refused("attention_rank", (f32("q", 2, 3, 4), *plain[1:]), f"{SCALED})", "query must have 4 dims"),
     Refused("attention_type", (i64("q", "b", "s", 2, 8), *plain[1:]), f"{SCALED})", "must be a tensor of floats"),
-    Refused("attention_size", (f32("q", "b", "s", 2, 4), *plain[1:]), f"{SCALED})", "the sizes of queries and keys"),
-    Refused("attention_heads", (f32("q", "b", "s", 3, 8), *plain[1:]), f"{SCALED})", "must be a multiple of the heads of keys"),
+    Refused("attention_size", (f32("q", "b", "s", 2, 4), *plain[1:]), f"{SCALED})", "the head sizes of query and key"),
+    Refused("attention_heads", (f32("q", "b", "s", 3, 8), *plain[1:]), f"{SCALED})", "must be a multiple of that of key"),
     Refused(
         "attention_lengths", (plain[0], f32("k", 1, 3, 2, 8), f32("v", 1, 4, 2, 8)), f"{SCALED})", "the lengths of"
     ),
@@ -173,6 +173,6 @@ REFUSED: list[Refused] = [
         "attention_var_len_batch",
         (*(f32(p, 2, "s", 2, 4) for p in "qkv"), i64("p", 3)),
         'R.nn.attention_var_len(q, k, v, p, R.const(3, "int32"))',
-        "the first dim must be 1",
+        "the first dim of query, key and value must be 1",
     ),
 ]

@@ -59,7 +59,7 @@ def transposed(
     n = a.ndim - 2
     full = [(a.shape[2 + k] - 1) * strides[k] + dilation[k] * (w.shape[2 + k] - 1) + 1 + extra[k] for k in range(n)]
     if any(f - before - after < 0 for f, (before, after) in zip(full, pads, strict=True)):
-        return Refusal("negative", "is larger than the result")
+        return Refusal("negative", "is too large: the size of the result")
     outs, ins = w.shape[1], w.shape[0] // groups
     result = np.zeros((a.shape[0], outs * groups, *(max(f, 0) for f in full)), np.result_type(a, w))
     for place in np.ndindex(*w.shape[2:]):
@@ -224,7 +224,7 @@ REFUSED: list[Refused] = [
                 ", output_padding=1",
                 "must be less than the stride",
             ),
-            ("padding", (f32("x", 1, 4, 2, 2), f32("weight", 4, 4, 3, 3)), ", padding=9", "is larger than the result"),
+            ("padding", (f32("x", 1, 4, 2, 2), f32("weight", 4, 4, 3, 3)), ", padding=9", "is too large: the size of the result"),
         )
     ),
 ]

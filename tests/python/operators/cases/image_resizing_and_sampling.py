@@ -362,10 +362,10 @@ REFUSED: list[Refused] = [
     Refused("resize3d_rank", (image,), "R.image.resize3d(x, (2, 2, 2))", "data must have 5 dims"),
     Refused("col2im_rank", (image,), "R.image.col2im(x, (2, 2))", "data must have 5 dims for images of 2 spatial dims"),
     Refused("col2im_strides", (image,), "R.image.col2im(x, (2,), strides=[1, 1])", "data must have 3 dims"),
-    Refused("resize2d_size", (image,), "R.image.resize2d(x, (2, 2, 2))", "size has 3 values, but 1 or 2 are needed"),
-    Refused("resize2d_negative", (image,), "R.image.resize2d(x, (2, -2))", "the size -2 is negative"),
+    Refused("resize2d_size", (image,), "R.image.resize2d(x, (2, 2, 2))", "size has 3 values, but must have 1 or 2"),
+    Refused("resize2d_negative", (image,), "R.image.resize2d(x, (2, -2))", "the size -2 in size is negative"),
     Refused(
-        "resize2d_empty", (x(1, 1, 0, 2),), "R.image.resize2d(x, (2, 2))", "the data has no elements to be resized"
+        "resize2d_empty", (x(1, 1, 0, 2),), "R.image.resize2d(x, (2, 2))", "data has no elements to resize along spatial dim 0"
     ),
     Refused("resize2d_scales", (image,), "R.image.resize2d(x, (2, 2), scales=[1.0])", "scales must be a list of 2 positive"),
     Refused("resize2d_no_scale", (image,), "R.image.resize2d(x, (2, 2), scales=[1.0, 0.0])", "scales must be a list of 2"),
@@ -391,7 +391,7 @@ REFUSED: list[Refused] = [
     Refused("resize2d_roi", (image,), "R.image.resize2d(x, (2, 2), roi=[0.0, 1.0])", "a list of 4 numbers"),
     Refused("resize2d_layout", (image,), 'R.image.resize2d(x, (2, 2), layout="CHW")', "must have the letters of"),
     Refused("grid_sample_rank", (x("n", 2), grid), "R.image.grid_sample(x, g)", "data must have 4 or 5 dims"),
-    Refused("grid_sample_ranks", (x(1, 1, 2, 2, 2), grid), "R.image.grid_sample(x, g)", "the ranks differ"),
+    Refused("grid_sample_ranks", (x(1, 1, 2, 2, 2), grid), "R.image.grid_sample(x, g)", "data and grid must have the same rank"),
     Refused(
         "grid_sample_type", (image, i64("g", "n", 2, 3, 3)), "R.image.grid_sample(x, g)", "grid must be a tensor of"
     ),
@@ -399,7 +399,7 @@ REFUSED: list[Refused] = [
         "grid_sample_grid", (image, f32("g", "n", 3, 3, 2)), "R.image.grid_sample(x, g)", "the grid has 3 coordinates"
     ),
     Refused(
-        "grid_sample_batch", (x(1, 2, 3, 3), f32("g", 2, 2, 3, 3)), "R.image.grid_sample(x, g)", "the batch sizes differ"
+        "grid_sample_batch", (x(1, 2, 3, 3), f32("g", 2, 2, 3, 3)), "R.image.grid_sample(x, g)", "data and grid must have the same batch size"
     ),
     Refused("grid_sample_method", (image, grid), 'R.image.grid_sample(x, g, method="linear")', "method must be one of"),
     Refused("affine_grid_rank", (x(2, 3),), "R.image.affine_grid(x, (2, 2))", "data must have 3 dims"),

@@ -244,7 +244,7 @@ REFUSED: list[Refused] = [
     Refused("pad_reflect", (x(3),), 'R.nn.pad(x, [3, 0], "reflect")', "is too small for padding 3 and 0"),
     Refused("pad_circular", (x(0),), 'R.nn.pad(x, [0, 4], "circular")', "is too small for padding 0 and 4"),
     Refused("pad_replicate", (x(0),), 'R.nn.pad(x, [0, 1], "replicate")', "is too small for padding"),
-    Refused("pad_away", (x(3),), "R.nn.pad(x, [-2, -2])", "is smaller than its negative padding"),
+    Refused("pad_away", (x(3),), "R.nn.pad(x, [-2, -2])", "remove more elements from axis 0 than its size, 3"),
     Refused("shuffle_rank", (x(4, 4),), "R.nn.pixel_shuffle(x, 2)", "data must have at least 3 dims"),
     Refused("shuffle_channels", (x(6, 4, 4),), "R.nn.pixel_shuffle(x, 2)", "must be a multiple of the square"),
     Refused("shuffle_factor", (x(4, 4, 4),), "R.nn.pixel_shuffle(x, 0)", "upscale_factor must be at least 1"),

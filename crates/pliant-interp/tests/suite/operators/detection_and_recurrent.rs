@@ -51,7 +51,7 @@ fn layer(op: &'static str, gates: i64, step: impl Fn(f64, &mut f64, &mut f64), c
     let with = attrs(&[("direction", AttrValue::str("both"))]);
     refuse(op, &args, &with, "direction must be one of");
     let with = attrs(&[("activations", AttrValue::List(vec![AttrValue::str("Gelu")]))]);
-    refuse(op, &args, &with, if gates == 1 { "is not an activation" } else { "must be a list of" });
+    refuse(op, &args, &with, if gates == 1 { "activations contains" } else { "must be a list of" });
     let bad = [args[0].clone(), ones(&[1, gates, 2]), args[2].clone()];
     let error = call(op, &bad, &none(), false).unwrap_err();
     assert!(error.contains("w must be of shape"), "{error}");

@@ -135,16 +135,16 @@ pub const ORDERED: &[Case] = &[
         for (text, part) in [
             ("i", "does not fit the rank"),
             ("ij->k", "in no operand"),
-            ("ij->ii", "repeated"),
+            ("ij->ii", "repeats a label"),
             ("ij,jk", "terms for 2 operands"),
-            ("i1", "not a label"),
-            ("......", "two ellipses"),
+            ("i1", "labels are ASCII letters"),
+            ("......", "has two ellipses"),
         ] {
             refuse("relax.einsum", &one, &attrs(&[("subscripts", AttrValue::str(text))]), part);
         }
         let error =
             call("relax.einsum", &one, &attrs(&[("subscripts", AttrValue::str("ii"))]), false);
-        assert!(error.unwrap_err().contains("has the sizes 2 and 3"));
+        assert!(error.unwrap_err().contains("but has 2 and 3"));
     }),
     ("relax.quantize", || {
         for n in SIZES {

@@ -27,7 +27,7 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let (data, sizes) = (ctx.tensor(0)?, ctx.result_sizes(1)?);
     if data.dtype.is_some_and(|d| d.is_bool()) {
-        return Err(ctx.error("sums of bool are not defined"));
+        return Err(ctx.error("data must be a tensor of numbers, but is bool"));
     }
     let Some(n) = sizes.ndim else { return Ok(ctx.tensor_type(None, None, data.dtype)) };
     if n == 0 || data.ndim.is_some_and(|ndim| ndim != 2 * n + 1) {

@@ -82,14 +82,17 @@ fn infer_sample(ctx: &mut InferCtx<'_>) -> InferResult {
     for (i, x) in [(0, &t), (1, &g)] {
         if x.ndim.is_some_and(|n| n != 4 && n != 5) {
             return Err(ctx.error(format!(
-                "{} must have 4 or 5 dims, but is {}",
-                ctx.operand_name(i),
-                ctx.operand_type_text(i)
+                "{operand} must have 4 or 5 dims, but is {ty}",
+                operand = ctx.operand_name(i),
+                ty = ctx.operand_type_text(i)
             )));
         }
     }
     if t.ndim.zip(g.ndim).is_some_and(|(a, b)| a != b) {
-        return Err(ctx.error(format!("the ranks differ: {}", operand_types(ctx))));
+        return Err(ctx.error(format!(
+            "data and grid must have the same rank: {types}",
+            types = operand_types(ctx)
+        )));
     }
     if sample_attrs.method == Interpolation::Bicubic && t.ndim == Some(5) {
         return Err(ctx.error("method \"bicubic\" requires images of 2 spatial dims"));
@@ -112,8 +115,12 @@ fn sample_batch(ctx: &mut InferCtx<'_>, dims: &[Sym], grid: &[Sym]) -> Result<Sy
             "the grid has {count} coordinates, but the images have {n} spatial dims"
         )));
     }
-    shared_dim(ctx, dims[0], grid[0])
-        .ok_or_else(|| ctx.error(format!("the batch sizes differ: {}", operand_types(ctx))))
+    shared_dim(ctx, dims[0], grid[0]).ok_or_else(|| {
+        ctx.error(format!(
+            "data and grid must have the same batch size, their first dim: {types}",
+            types = operand_types(ctx)
+        ))
+    })
 }
 
 /// The position of a pixel, and its weight; `None` stands for the weight 1.
@@ -311,13 +318,13 @@ fn infer_affine(ctx: &mut InferCtx<'_>) -> InferResult {
     ctx.bool("align_corners")?;
     if t.ndim.is_some_and(|n| n != 3) {
         return Err(
-            ctx.error(format!("data must have 3 dims, but is {}", ctx.operand_type_text(0)))
+            ctx.error(format!("data must have 3 dims, but is {ty}", ty = ctx.operand_type_text(0)))
         );
     }
     let Some(m) = sizes.ndim else { return Ok(ctx.tensor_type(None, None, t.dtype)) };
     let n = if m == 1 { 2 } else { m };
     if n != 2 && n != 3 {
-        return Err(ctx.error(format!("size has {m} values, but 2 or 3 are needed")));
+        return Err(ctx.error(format!("size has {m} values, but must have 1, 2 or 3")));
     }
     let (Some(dims), Some(size)) = (t.dims, sizes.dims) else {
         return Ok(ctx.tensor_type(None, Some(n + 2), t.dtype));

@@ -152,7 +152,7 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     ctx.element_value("extrapolation_value", dtype)?;
     if sizes.ndim.is_some_and(|m| m != 1 && m != n) {
         let m = sizes.ndim.unwrap_or(0);
-        return Err(ctx.error(format!("size has {m} values, but 1 or {n} are needed")));
+        return Err(ctx.error(format!("size has {m} values, but must have 1 or {n}")));
     }
     let (Some(dims), Some(size)) = (t.dims, sizes.dims) else {
         return Ok(ctx.tensor_type(None, Some(n + 2), dtype));
@@ -162,8 +162,8 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
         let (from, to) = (ctx.func.syms.as_int(from), ctx.func.syms.as_int(to));
         if from == Some(0) && to.is_some_and(|v| v > 0) {
             return Err(ctx.error(format!(
-                "the data has no elements to be resized: spatial dim {k} of {}",
-                ctx.operand_type_text(0)
+                "data has no elements to resize along spatial dim {k}: data is {ty}",
+                ty = ctx.operand_type_text(0)
             )));
         }
     }
@@ -395,7 +395,7 @@ fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     let along: Vec<(usize, &SourceElements)> = resized.map(|k| (axes[k], &sources[k])).collect();
     let checks = source_sizes.iter().zip(&to).map(|(from, to)| {
         let cond = te::or(&te::ge(from, &te::int(1)), &te::eq(to, &te::int(0)));
-        (cond, format!("{op}: the data has no elements to be resized"))
+        (cond, format!("{op}: data has no elements to resize along a spatial dim"))
     });
     let checks: Vec<_> = checks.filter(|(cond, _)| cond.as_int() != Some(1)).collect();
     if let Some(images) = resize_attrs.kernel_images(x.dtype(), dtype) {

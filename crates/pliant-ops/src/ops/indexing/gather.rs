@@ -69,9 +69,10 @@ pub(super) fn check_index_dims(
     if let (Some(n), Some(m)) = (data.ndim, indices.ndim)
         && n != m
     {
-        return Err(
-            ctx.error(format!("indices must have as many dims as {name}: {}", operand_types(ctx)))
-        );
+        return Err(ctx.error(format!(
+            "indices must have as many dims as {name}: {types}",
+            types = operand_types(ctx)
+        )));
     }
     let Some(ndim) = data.ndim.or(indices.ndim) else { return Ok(None) };
     let axis = ctx.axis("axis", ndim)?;
@@ -159,7 +160,8 @@ pub(super) fn index_tuple_len(
     let bad = || {
         let data = ctx.operand_type_text(0);
         ctx.error(format!(
-            "index tuples have {len} elements, more than the dims that they index: {data}"
+            "the last dim of indices is {len}, but must be from 0 to the number of \
+             dims that it indexes: data is {data}"
         ))
     };
     fits.ok_or_else(bad).map(Some)
@@ -169,7 +171,11 @@ fn batch_dims(ctx: &InferCtx<'_>, ranks: &[Option<usize>]) -> Result<usize, Infe
     let n = ctx.int("batch_dims")?;
     let fits = |r: &Option<usize>| r.is_none_or(|r| n < r as i64);
     if n < 0 || !ranks.iter().all(fits) {
-        return Err(ctx.error(format!("batch_dims {n} is out of range: {}", operand_types(ctx))));
+        return Err(ctx.error(format!(
+            "batch_dims {n} is out of range: it must be at least 0 and less than the rank \
+             of each operand: {types}",
+            types = operand_types(ctx)
+        )));
     }
     Ok(n as usize)
 }
@@ -189,8 +195,9 @@ fn infer_gather_nd(ctx: &mut InferCtx<'_>) -> InferResult {
         if shared_dim(ctx, x[k], i[k]).is_none() {
             let (a, b) = (ctx.dim_text(x[k]), ctx.dim_text(i[k]));
             return Err(ctx.error(format!(
-                "the sizes of batch dim {k} differ, {a} and {b}: {}",
-                operand_types(ctx)
+                "data and indices must have the same size in batch dim {k}, but have {a} \
+                     and {b}: {types}",
+                types = operand_types(ctx)
             )));
         }
     }
@@ -239,14 +246,16 @@ pub(super) fn index_tensors(
     for (k, t) in list.iter().enumerate() {
         if t.dtype.is_some_and(|d| !d.is_integer()) {
             let tys = ctx.operand_type_text(i);
-            return Err(ctx.error(format!("indices[{k}] must be a tensor of integers: {tys}")));
+            return Err(ctx.error(format!(
+                "indices[{k}] must be a tensor of integers, but indices is {tys}"
+            )));
         }
     }
     if let Some(n) = ctx.tensor(0)?.ndim
         && list.len() > n
     {
         let (x, n) = (ctx.operand_type_text(0), list.len());
-        return Err(ctx.error(format!("indices has {n} tensors, but data has fewer dims: {x}")));
+        return Err(ctx.error(format!("indices has {n} tensors, but data, {x}, has fewer dims")));
     }
     Ok(Some(list))
 }
@@ -313,9 +322,10 @@ fn infer_bucketize(ctx: &mut InferCtx<'_>) -> InferResult {
     let (t, bounds) = (ctx.tensor(0)?, ctx.tensor(1)?);
     ctx.same_dtype(0, 1)?;
     if bounds.ndim.is_some_and(|n| n != 1) {
-        return Err(
-            ctx.error(format!("boundaries must have 1 dim, but is {}", ctx.operand_type_text(1)))
-        );
+        return Err(ctx.error(format!(
+            "boundaries must have 1 dim, but is {ty}",
+            ty = ctx.operand_type_text(1)
+        )));
     }
     ctx.bool("right")?;
     let dtype = if ctx.bool("out_int32")? { DType::Int32 } else { DType::Int64 };

@@ -73,7 +73,9 @@ fn reduction(ctx: &InferCtx<'_>) -> Result<&'static str, InferError> {
         && reduction != "mul"
         && ctx.tensor(0)?.dtype.is_some_and(DType::is_bool)
     {
-        return Err(ctx.error(format!("the reduction {reduction:?} is not defined on bool")));
+        return Err(ctx.error(format!(
+            "reduction {reduction:?} is not defined on bool, the data type of data"
+        )));
     }
     Ok(reduction)
 }
@@ -182,14 +184,17 @@ fn infer_index_put(ctx: &mut InferCtx<'_>) -> InferResult {
     let accumulate = ctx.bool("accumulate")?;
     ctx.same_dtype(0, 2)?;
     if accumulate && data.dtype.is_some_and(DType::is_bool) {
-        return Err(ctx.error("accumulate is not defined on bool"));
+        return Err(ctx.error("accumulate is not defined on bool, the data type of data"));
     }
     if let Some(list) = index_tensors(ctx, 1)?
         && let (Some(i), Some(x), Some(v)) = (index_dims(ctx, &list)?, &data.dims, values.dims)
     {
         let expected = [&i[..], &x[list.len()..]].concat();
         if broadcast_dims(ctx, &expected, &v, 0)?.len() > expected.len() {
-            return Err(ctx.error(format!("values has too many dims: {}", operand_types(ctx))));
+            return Err(ctx.error(format!(
+                "values has more dims than the selected part of data: {types}",
+                types = operand_types(ctx)
+            )));
         }
     }
     Ok(ctx.tensor_type_like(&data, data.dtype))
@@ -200,7 +205,7 @@ fn te_index_put(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let mut infer = ctx.infer();
     let list = index_tensors(&mut infer, 1)?.unwrap_or_default();
     let lead = index_dims(&mut infer, &list)?.ok_or_else(|| {
-        LegalizeError::unknown("relax.index_put: the shape of an operand is not known")
+        LegalizeError::unknown("relax.index_put: the shape of a tensor in indices is not known")
     })?;
     let accumulate = infer.bool("accumulate")?;
     let x = ctx.tensor(0)?;
@@ -269,8 +274,9 @@ fn te_slice_scatter(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let mut infer = ctx.infer();
     let axis = infer.axis("axis", dims.len())?;
-    let slice = slice_of(&mut infer, dims[axis])?
-        .ok_or_else(|| LegalizeError::unknown("relax.slice_scatter: the bounds are not known"))?;
+    let slice = slice_of(&mut infer, dims[axis])?.ok_or_else(|| {
+        LegalizeError::unknown("relax.slice_scatter: start, end or step is not known")
+    })?;
     let mut part = dims;
     part[axis] = slice.len;
     let (x, src) = (ctx.tensor(0)?, ctx.tensor_with_dims(1, &part)?);

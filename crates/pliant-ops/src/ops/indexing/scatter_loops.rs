@@ -176,6 +176,9 @@ pub(super) fn checked_row_index(
 ) -> Expr {
     let position = index_bounds::emit_checked_index(b, op, trust_indices, (axis, index, size));
     // Asserted once per row rather than for each of its elements.
-    b.assert(&te::lt(&position, size), format!("{op}: axis {axis} is empty"));
+    b.assert(
+        &te::lt(&position, size),
+        format!("{op}: axis {axis} of data is empty, so no index is in range"),
+    );
     position
 }

@@ -27,7 +27,7 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 /// The axis along which updates are written. It must not be the first one.
 fn axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
     match ctx.axis("axis", ndim)? {
-        0 => Err(ctx.error("the axis must not be the first one")),
+        0 => Err(ctx.error("axis must not be 0, the axis of the batch")),
         axis => Ok(axis),
     }
 }
@@ -41,8 +41,8 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
         || data.ndim.zip(updates.ndim).is_some_and(|(a, b)| a != b)
     {
         return Err(ctx.error(format!(
-            "starts must have 1 dim, and updates as many as data: {}",
-            operand_types(ctx)
+            "starts must have 1 dim, and updates must have as many dims as data: {types}",
+            types = operand_types(ctx)
         )));
     }
     let Some(data_dims) = &data.dims else { return Ok(ctx.tensor_type_like(&data, data.dtype)) };
@@ -61,7 +61,10 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
         if shared_dim(ctx, a, b).is_none() {
             let (a, b) = (ctx.dim_text(a), ctx.dim_text(b));
             let text = operand_types(ctx);
-            return Err(ctx.error(format!("dims {a} and {b} must be equal: {text}")));
+            return Err(ctx.error(format!(
+                "data, updates and starts must have equal sizes in all dims but axis \
+                     {axis}, but {a} and {b} differ: {text}"
+            )));
         }
     }
     Ok(ctx.tensor_type_like(&data, data.dtype))
@@ -89,7 +92,8 @@ fn te_tensor_scatter(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         te::if_then_else(&is_updated, &updates.at(&at), &x.at(i))
     });
     let op = ctx.decl.name;
-    let message = format!("{op}: {{1}} updates at position {{0}} of axis {axis} of size {{2}}");
+    let message =
+        format!("{op}: {{1}} updates do not fit at position {{0}} of axis {axis} of size {{2}}");
     let fits = index_bounds::check_all(&x.shape()[..1], |i| {
         let start = start(&i[0]);
         // With circular, updates fit anywhere if they are not longer than the axis.
@@ -102,7 +106,7 @@ fn te_tensor_scatter(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         )
     });
     let short = te::explain(&te::le(&len, &size), &[len.clone(), size.clone()]);
-    let message = format!("{op}: {{0}} updates along axis {axis} of size {{1}}").into();
+    let message = format!("{op}: {{0}} updates do not fit along axis {axis} of size {{1}}").into();
     let out = out.with_check(Check { axes: Vec::new(), cond: short, message });
     Ok(vec![if ctx.trust_indices { out } else { out.with_check(fits) }])
 }

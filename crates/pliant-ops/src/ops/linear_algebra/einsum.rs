@@ -41,13 +41,13 @@ fn equation(ctx: &InferCtx<'_>, ranks: &[usize]) -> Result<Equation, InferError>
         EquationMismatch::Count(expected) => {
             let actual = ranks.len();
             ctx.error(format!(
-                "subscripts has terms for {expected} operands, but {actual} are passed"
+                "subscripts has terms for {expected} operands, but the call has {actual}"
             ))
         }
         EquationMismatch::Rank(i) => {
             let ty = ctx.operand_type_text(0);
             ctx.error(format!(
-                "term {i} of subscripts does not fit the rank of operands[{i}]: {ty}"
+                "term {i} of subscripts does not fit the rank of operands[{i}]: operands is {ty}"
             ))
         }
     })
@@ -72,7 +72,10 @@ fn sizes(
                             Label::Letter(c) => format!("label {c:?}"),
                             Label::Ellipsis(_) => "a dim of the ellipsis".into(),
                         };
-                        ctx.error(format!("{name} has the sizes {a} and {b}"))
+                        ctx.error(format!(
+                            "{name} of subscripts must have the same size everywhere, but has \
+                                 {a} and {b}"
+                        ))
                     })?;
                 }
             }
@@ -92,9 +95,10 @@ fn operand_types(ctx: &InferCtx<'_>) -> Result<Option<Vec<TensorTy>>, InferError
     }
     let dtype = list.iter().find_map(|t| t.dtype);
     if list.iter().any(|t| t.dtype.is_some() && t.dtype != dtype) {
-        return Err(
-            ctx.error(format!("the operands differ in data type: {}", ctx.operand_type_text(0)))
-        );
+        return Err(ctx.error(format!(
+            "the operands must have the same data type, but are {ty}",
+            ty = ctx.operand_type_text(0)
+        )));
     }
     if dtype.is_some_and(DType::is_bool) {
         return Err(ctx.error("the operator is not defined on bool; convert the operands first"));

@@ -202,9 +202,10 @@ fn infer_reverse(ctx: &mut InferCtx<'_>) -> InferResult {
     let (t, lengths) = (ctx.tensor(0)?, ctx.tensor(1)?);
     require_integer(ctx, 1, &lengths)?;
     if lengths.ndim.is_some_and(|n| n != 1) {
-        return Err(
-            ctx.error(format!("seq_lengths must have 1 dim, but is {}", ctx.operand_type_text(1)))
-        );
+        return Err(ctx.error(format!(
+            "seq_lengths must have 1 dim, but is {ty}",
+            ty = ctx.operand_type_text(1)
+        )));
     }
     if let Some(ndim) = t.ndim {
         let (_, batch) = reverse_axes(ctx, ndim)?;

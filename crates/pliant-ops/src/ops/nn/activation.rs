@@ -137,7 +137,7 @@ fn infer_prelu(ctx: &mut InferCtx<'_>) -> InferResult {
     let dtype = ctx.same_dtype(0, 1)?;
     if alpha.ndim.is_some_and(|n| n > 1) {
         return Err(
-            ctx.error(format!("alpha must have 1 dim, but is {}", ctx.operand_type_text(1)))
+            ctx.error(format!("alpha must have 1 dim, but is {ty}", ty = ctx.operand_type_text(1)))
         );
     }
     if let Some(ndim) = t.ndim

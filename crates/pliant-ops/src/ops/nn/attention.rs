@@ -119,9 +119,9 @@ fn attention_sizes(
         require_float(ctx, i, &t)?;
         if t.ndim.is_some_and(|n| n != 4) {
             return Err(ctx.error(format!(
-                "{} must have 4 dims, but is {}",
-                ctx.operand_name(i),
-                ctx.operand_type_text(i)
+                "{operand} must have 4 dims, but is {ty}",
+                operand = ctx.operand_name(i),
+                ty = ctx.operand_type_text(i)
             )));
         }
         all.push(t);
@@ -133,17 +133,20 @@ fn attention_sizes(
     let mut same = |a: Sym, b: Sym, what: &str| {
         shared_dim(ctx, a, b).ok_or_else(|| {
             let (a, b) = (ctx.dim_text(a), ctx.dim_text(b));
-            ctx.error(format!("{what} differ, {a} and {b}: {}", operand_types(ctx)))
+            ctx.error(format!(
+                "{what} must be equal, but are {a} and {b}: {types}",
+                types = operand_types(ctx)
+            ))
         })
     };
-    let batch = same(q[0], k[0], "the batches of queries and keys")?;
-    let batch = same(batch, v[0], "the batches of queries and values")?;
-    let size = same(q[3], k[3], "the sizes of queries and keys")?;
-    let len_kv = same(k[1], v[1], "the lengths of keys and values")?;
-    let heads_kv = same(k[2], v[2], "the heads of keys and values")?;
+    let batch = same(q[0], k[0], "the batch sizes of query and key")?;
+    let batch = same(batch, v[0], "the batch sizes of query and value")?;
+    let size = same(q[3], k[3], "the head sizes of query and key")?;
+    let len_kv = same(k[1], v[1], "the lengths of key and value")?;
+    let heads_kv = same(k[2], v[2], "the numbers of heads of key and value")?;
     let (len, heads, size_v) = (q[1], q[2], v[3]);
     let grouped =
-        require_divisible(ctx, heads, heads_kv, "the heads of queries", "the heads of keys")?;
+        require_divisible(ctx, heads, heads_kv, "the number of heads of query", "that of key")?;
     Ok((Some(AttentionSizes { batch, len, heads, size, len_kv, heads_kv, size_v, grouped }), dtype))
 }
 
@@ -155,8 +158,8 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
         ctx.same_dtype(0, 3)?;
         if bias.ndim.is_some_and(|n| n > 4) {
             return Err(ctx.error(format!(
-                "bias must have at most 4 dims, but is {}",
-                ctx.operand_type_text(3)
+                "bias must have at most 4 dims, but is {ty}",
+                ty = ctx.operand_type_text(3)
             )));
         }
         if let (Some(s), Some(bias_dims)) = (&sizes, &bias.dims) {
@@ -165,7 +168,8 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
                 if !may_broadcast_to(ctx.func, actual, expected) {
                     let (expected, actual) = (ctx.dim_text(expected), ctx.dim_text(actual));
                     return Err(ctx.error(format!(
-                        "bias does not broadcast to (batch, heads, len, len_kv): it has {actual} for {expected}"
+                        "bias does not broadcast to (batch, heads, len, len_kv): it has a \
+                         dim of size {actual} where {expected} is required"
                     )));
                 }
             }
@@ -186,16 +190,17 @@ fn infer_var_len(ctx: &mut InferCtx<'_>) -> InferResult {
         require_integer(ctx, i, &t)?;
         if t.ndim.is_some_and(|n| n != 1) {
             return Err(ctx.error(format!(
-                "{} must have 1 dim, but is {}",
-                ctx.operand_name(i),
-                ctx.operand_type_text(i)
+                "{operand} must have 1 dim, but is {ty}",
+                operand = ctx.operand_name(i),
+                ty = ctx.operand_type_text(i)
             )));
         }
         let empty = t.dims.is_some_and(|d| ctx.func.syms.as_int(d[0]) == Some(0));
         if empty {
-            return Err(
-                ctx.error(format!("{} must have at least one element", ctx.operand_name(i)))
-            );
+            return Err(ctx.error(format!(
+                "{operand} must have at least one element",
+                operand = ctx.operand_name(i)
+            )));
         }
     }
     for i in [4, 6] {
@@ -206,7 +211,10 @@ fn infer_var_len(ctx: &mut InferCtx<'_>) -> InferResult {
     if let Some(s) = &sizes {
         let one = ctx.func.syms.int(1);
         if shared_dim(ctx, s.batch, one).is_none() {
-            return Err(ctx.error(format!("the first dim must be 1: {}", operand_types(ctx))));
+            return Err(ctx.error(format!(
+                "the first dim of query, key and value must be 1: {types}",
+                types = operand_types(ctx)
+            )));
         }
     }
     let dims = sizes.map(|s| vec![s.batch, s.len, s.heads, s.size_v]);
@@ -234,8 +242,8 @@ impl Attention {
         let (sizes, _) = attention_sizes(&mut ctx.infer())?;
         let s = sizes.ok_or_else(|| {
             LegalizeError::unknown(format!(
-                "{}: the shape of an operand is not known",
-                ctx.decl.name
+                "{op}: the shape of an operand is not known",
+                op = ctx.decl.name
             ))
         })?;
         let q = ctx.tensor_with_dims(0, &[s.batch, s.len, s.heads, s.size])?;

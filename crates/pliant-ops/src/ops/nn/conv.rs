@@ -112,11 +112,17 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     if shared_dim(ctx, channels, read).is_none() {
         let (c, i, g) = (ctx.dim_text(channels), ctx.dim_text(in_channels), ctx.dim_text(groups));
         return Err(ctx.error(format!(
-            "data has {c} channels, but weight reads {i} in each of {g} groups: {}",
-            crate::shared_operator_rules::operand_types(ctx)
+            "data has {c} channels, but weight reads {i} in each of {g} groups: {types}",
+            types = crate::shared_operator_rules::operand_types(ctx)
         )));
     }
-    require_divisible(ctx, out_channels, groups, "the output channels of weight", "groups")?;
+    require_divisible(
+        ctx,
+        out_channels,
+        groups,
+        "the number of output channels of weight",
+        "groups",
+    )?;
     let (sizes, filter_sizes) =
         (layouts.data.spatial_of(&data), layouts.filter.spatial_of(&filter));
     let mut counts = Vec::with_capacity(n);
@@ -138,8 +144,13 @@ fn te_conv(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
         (Layouts::read(infer, n)?, Window::read(infer, n)?, groups(infer)?);
     let (out_channels, in_channels) =
         (filter[layouts.filter.axis('O')], filter[layouts.filter.axis('I')]);
-    let check =
-        require_divisible(infer, out_channels, groups, "the output channels of weight", "groups")?;
+    let check = require_divisible(
+        infer,
+        out_channels,
+        groups,
+        "the number of output channels of weight",
+        "groups",
+    )?;
     let syms = &mut ctx.func.syms;
     data[layouts.data.axis('C')] = syms.mul(in_channels, groups);
     let per_group = syms.floordiv(out_channels, groups);

@@ -85,11 +85,17 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     if shared_dim(ctx, channels, in_channels).is_none() {
         let (c, i) = (ctx.dim_text(channels), ctx.dim_text(in_channels));
         return Err(ctx.error(format!(
-            "data has {c} channels, but weight reads {i}: {}",
-            operand_types(ctx)
+            "data has {c} channels, but weight reads {i}: {types}",
+            types = operand_types(ctx)
         )));
     }
-    require_divisible(ctx, in_channels, groups, "the input channels of weight", "groups")?;
+    require_divisible(
+        ctx,
+        in_channels,
+        groups,
+        "the number of input channels of weight",
+        "groups",
+    )?;
     let (sizes, filter_sizes) =
         (layouts.data.spatial_of(&data), layouts.filter.spatial_of(&filter));
     let mut spatial = Vec::with_capacity(n);
@@ -107,7 +113,7 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
         if size_proofs::at_most(ctx.func, size, minus) == Some(true) {
             let size = ctx.dim_text(size);
             return Err(ctx.error(format!(
-                "the padding {before} and {after} is larger than the result, whose size would be {size}"
+                "padding {before} and {after} is too large: the size of the result would be {size}"
             )));
         }
         spatial.push(size);
@@ -125,8 +131,13 @@ fn te_transpose(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
         (Layouts::read(infer, n)?, Window::read(infer, n)?, groups(infer)?);
     let (out_channels, in_channels) =
         (filter[layouts.filter.axis('O')], filter[layouts.filter.axis('I')]);
-    let check =
-        require_divisible(infer, in_channels, groups, "the input channels of weight", "groups")?;
+    let check = require_divisible(
+        infer,
+        in_channels,
+        groups,
+        "the number of input channels of weight",
+        "groups",
+    )?;
     data[layouts.data.axis('C')] = in_channels;
     let per_group = ctx.func.syms.floordiv(in_channels, groups);
     let one = ctx.func.syms.as_int(groups) == Some(1);

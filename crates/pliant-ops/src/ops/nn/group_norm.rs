@@ -91,7 +91,7 @@ fn groups(ctx: &mut InferCtx<'_>) -> Result<Sym, InferError> {
 fn infer_group(ctx: &mut InferCtx<'_>) -> InferResult {
     let groups = groups(ctx)?;
     if let Some((_, channels)) = infer_common(ctx)? {
-        require_divisible(ctx, channels, groups, "the channels", "num_groups")?;
+        require_divisible(ctx, channels, groups, "the number of channels of data", "num_groups")?;
     }
     let t = ctx.tensor(0)?;
     Ok(ctx.tensor_type_like(&t, t.dtype))
@@ -106,7 +106,13 @@ fn te_group(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let infer = &mut ctx.infer();
     let (channel, _) = norm_axes(infer, dims.len())?;
     let groups = groups(infer)?;
-    let check = require_divisible(infer, dims[channel], groups, "the channels", "num_groups")?;
+    let check = require_divisible(
+        infer,
+        dims[channel],
+        groups,
+        "the number of channels of data",
+        "num_groups",
+    )?;
     let channels_per_group = ctx.func.syms.floordiv(dims[channel], groups);
     let grouped = (ctx.size(groups), ctx.size(channels_per_group));
     let out = normalize(ctx, "group_norm", Some(grouped))?;

@@ -46,7 +46,7 @@ fn common_dims(ctx: &mut InferCtx<'_>, a: &[Sym], b: &[Sym]) -> Result<Vec<Sym>,
         Some(dims) => Ok(dims),
         None => {
             let types = operand_types(ctx);
-            Err(ctx.error(format!("the operands must have the same shape: {types}")))
+            Err(ctx.error(format!("predictions and labels must have the same shape: {types}")))
         }
     }
 }
@@ -56,7 +56,10 @@ fn infer_cross(ctx: &mut InferCtx<'_>) -> InferResult {
     require_float(ctx, 0, &p)?;
     let dtype = ctx.same_dtype(0, 1)?;
     if p.ndim.zip(l.ndim).is_some_and(|(x, y)| x != y) {
-        return Err(ctx.error(format!("the ranks differ: {}", operand_types(ctx))));
+        return Err(ctx.error(format!(
+            "predictions and labels must have the same rank: {types}",
+            types = operand_types(ctx)
+        )));
     }
     if let (Some(a), Some(b)) = (&p.dims, &l.dims) {
         common_dims(ctx, a, b)?;
@@ -101,8 +104,8 @@ fn infer_nll(ctx: &mut InferCtx<'_>) -> InferResult {
     }
     if p.ndim.zip(t.ndim).is_some_and(|(x, y)| x != y + 1) {
         return Err(ctx.error(format!(
-            "targets must have the dims of predictions without the class dim: {}",
-            operand_types(ctx)
+            "targets must have the dims of predictions without the class dim: {types}",
+            types = operand_types(ctx)
         )));
     }
     let class = p.ndim.map(|n| usize::from(n > 1));

@@ -110,7 +110,8 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
             let dim = ctx.dim_text(dims[axis]);
             let [before, after, need] = [pair.0, pair.1, need].map(|s| ctx.dim_text(s));
             return Err(ctx.error(format!(
-                "axis {axis} of size {dim} is too small for padding {before} and {after} in this mode: it needs {need}"
+                "axis {axis} of size {dim} is too small for padding {before} and \
+                 {after}: this pad_mode needs at least {need} elements"
             )));
         }
         let syms = &mut ctx.func.syms;
@@ -118,8 +119,10 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
         let size = syms.add(dims[axis], extra);
         if size_proofs::at_most(ctx.func, size, minus) == Some(true) {
             let dim = ctx.dim_text(dims[axis]);
-            return Err(ctx
-                .error(format!("axis {axis} of size {dim} is smaller than its negative padding")));
+            return Err(ctx.error(format!(
+                "negative values in pad_width remove more elements from axis {axis} \
+                         than its size, {dim}"
+            )));
         }
         dims[axis] = size;
     }
@@ -155,7 +158,7 @@ fn te_pad(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let mut infer = ctx.infer();
     let (mode, widths) = (pad_mode(&infer)?, pad_widths(&mut infer)?);
     let widths =
-        widths.ok_or_else(|| LegalizeError::unknown("relax.nn.pad: the widths are not known"))?;
+        widths.ok_or_else(|| LegalizeError::unknown("relax.nn.pad: pad_width is not known"))?;
     let value = infer.attr("pad_value").as_float().unwrap_or(0.0);
     let mut unproved = Vec::new();
     for (axis, &pair) in widths.iter().enumerate() {

@@ -33,14 +33,20 @@ fn infer_shuffle(ctx: &mut InferCtx<'_>) -> InferResult {
     ctx.check_range("upscale_factor", &[r], 1)?;
     if t.ndim.is_some_and(|n| n < 3) {
         return Err(ctx.error(format!(
-            "data must have at least 3 dims, but is {}",
-            ctx.operand_type_text(0)
+            "data must have at least 3 dims, but is {ty}",
+            ty = ctx.operand_type_text(0)
         )));
     }
     let Some(mut dims) = t.dims else { return Ok(ctx.tensor_type(None, t.ndim, t.dtype)) };
     let at = dims.len() - 3;
     let (factor, squared) = (ctx.func.syms.int(r), ctx.func.syms.int(r.saturating_mul(r)));
-    require_divisible(ctx, dims[at], squared, "the channels", "the square of upscale_factor")?;
+    require_divisible(
+        ctx,
+        dims[at],
+        squared,
+        "the number of channels of data",
+        "the square of upscale_factor",
+    )?;
     let syms = &mut ctx.func.syms;
     dims[at] = syms.floordiv(dims[at], squared);
     dims[at + 1] = syms.mul(dims[at + 1], factor);
@@ -58,7 +64,7 @@ fn te_shuffle(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         infer,
         dims[at],
         squared,
-        "the channels",
+        "the number of channels of data",
         "the square of upscale_factor",
     )?;
     let x = ctx.tensor(0)?;

@@ -142,5 +142,5 @@ fn padding(ctx: &InferCtx<'_>, n: usize) -> Result<Vec<(i64, i64)>, InferError> 
     if list.len() == 2 * n {
         return Ok((0..n).map(|k| (list[k], list[n + k])).collect());
     }
-    Err(ctx.error(format!("padding has {} values, but 1, {n} or {} are needed", list.len(), 2 * n)))
+    Err(ctx.error(format!("padding has {} values, but must have 1, {n} or {}", list.len(), 2 * n)))
 }

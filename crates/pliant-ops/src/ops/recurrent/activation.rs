@@ -66,7 +66,10 @@ pub(super) fn activations(
             let names: Vec<String> =
                 list.iter().filter_map(|v| v.as_str().map(String::from)).collect();
             if names.len() != count || list.len() != count {
-                return Err(ctx.error(format!("activations must be a list of {count} names")));
+                return Err(ctx.error(format!(
+                    "activations must be a list of {count} names, one for each activation \
+                         function of each direction"
+                )));
             }
             names
         }
@@ -79,7 +82,7 @@ pub(super) fn activations(
             ACTIVATIONS.iter().find(|row| row.0.eq_ignore_ascii_case(&name)).ok_or_else(|| {
                 let known: Vec<&str> = ACTIVATIONS.iter().map(|row| row.0).collect();
                 ctx.error(format!(
-                    "{name:?} is not an activation; choose one of {}",
+                    "activations contains {name:?}, but must contain only {}",
                     known.join(", ")
                 ))
             })?;

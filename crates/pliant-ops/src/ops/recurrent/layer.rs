@@ -80,7 +80,7 @@ pub(super) fn check_types(ctx: &InferCtx<'_>, kind: CellKind) -> Result<Option<D
     activations(ctx, kind.default_activations(), directions)?;
     clip(ctx)?;
     if !matches!(ctx.int("layout")?, 0 | 1) {
-        return Err(ctx.error("layout must be 0 or 1"));
+        return Err(ctx.error("layout must be 0 (steps first) or 1 (batch first)"));
     }
     Ok(dtype)
 }

@@ -44,7 +44,9 @@ fn integer_operand(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferErr
     match ctx.sizes(i)?.dims.as_deref() {
         Some(&[one]) => Ok(Some(one)),
         None => Ok(None),
-        Some(_) => Err(ctx.error(format!("{} must be one integer", ctx.operand_name(i)))),
+        Some(_) => {
+            Err(ctx.error(format!("{operand} must be one integer", operand = ctx.operand_name(i))))
+        }
     }
 }
 
@@ -52,9 +54,10 @@ fn integer_operand(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferErr
 fn size_operand(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError> {
     let size = integer_operand(ctx, i)?;
     match size.and_then(|s| ctx.func.syms.as_int(s)) {
-        Some(v) if v < 0 => {
-            Err(ctx.error(format!("{} must not be negative, but is {v}", ctx.operand_name(i))))
-        }
+        Some(v) if v < 0 => Err(ctx.error(format!(
+            "{operand} must not be negative, but is {v}",
+            operand = ctx.operand_name(i)
+        ))),
         _ => Ok(size),
     }
 }
@@ -74,7 +77,9 @@ fn infer_eye(ctx: &mut InferCtx<'_>) -> InferResult {
 fn infer_eye_like(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     if t.ndim.is_some_and(|n| n != 2) {
-        return Err(ctx.error(format!("x must have 2 dims, but is {}", ctx.operand_type_text(0))));
+        return Err(
+            ctx.error(format!("x must have 2 dims, but is {ty}", ty = ctx.operand_type_text(0)))
+        );
     }
     if ctx.has_operand(1) {
         integer_operand(ctx, 1)?;
@@ -102,8 +107,8 @@ fn infer_window(ctx: &mut InferCtx<'_>) -> InferResult {
     ctx.float("alpha")?;
     ctx.float("beta")?;
     let dtype = ctx.dtype("dtype")?;
-    if dtype.is_some_and(|d| !d.is_float()) {
-        return Err(ctx.error("dtype must be a float type"));
+    if let Some(dtype) = dtype.filter(|d| !d.is_float()) {
+        return Err(ctx.error(format!("dtype must be a float type, but is {dtype}")));
     }
     Ok(ctx.tensor_type(n.map(|n| vec![n]), Some(1), dtype))
 }

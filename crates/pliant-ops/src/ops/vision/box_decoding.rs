@@ -71,7 +71,10 @@ pub(super) fn index_attr(
     }
     let size = size.and_then(|s| ctx.func.syms.as_int(s));
     if at < 0 || size.is_some_and(|n| at >= n) {
-        return Err(ctx.error(format!("{key} {at} is out of range: {}", ctx.operand_type_text(0))));
+        return Err(ctx.error(format!(
+            "{key} {at} is out of range for the last dim of data: data is {ty}",
+            ty = ctx.operand_type_text(0)
+        )));
     }
     Ok(Some(at))
 }
@@ -151,7 +154,8 @@ fn te_counts(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 
 fn variances(ctx: &InferCtx<'_>) -> Result<[f64; 4], InferError> {
     let list = ctx.floats("variances")?.unwrap_or_else(|| vec![1.0; 4]);
-    <[f64; 4]>::try_from(list).map_err(|_| ctx.error("variances must be 4 numbers"))
+    <[f64; 4]>::try_from(list)
+        .map_err(|list| ctx.error(format!("variances must have 4 numbers, but has {}", list.len())))
 }
 
 fn infer_multibox(ctx: &mut InferCtx<'_>) -> InferResult {

@@ -79,16 +79,19 @@ fn infer_nms(ctx: &mut InferCtx<'_>) -> InferResult {
     let start = index_attr(ctx, "coord_start", last, false)?.unwrap_or(0);
     if last.and_then(|s| ctx.func.syms.as_int(s)).is_some_and(|n| start.saturating_add(4) > n) {
         return Err(ctx.error(format!(
-            "coord_start {start} leaves fewer than 4 columns for the coordinates: {}",
-            ctx.operand_type_text(0)
+            "coord_start is {start}, which leaves fewer than 4 columns for the \
+                 coordinates: data is {ty}",
+            ty = ctx.operand_type_text(0)
         )));
     }
     if let (Some(x), Some(c), Some(i)) = (&t.dims, &count.dims, &indices.dims) {
         for (a, b) in [(x[0], c[0]), (x[0], i[0]), (x[1], i[1])] {
             if shared_dim(ctx, a, b).is_none() {
-                return Err(
-                    ctx.error(format!("the operands differ in size: {}", operand_types(ctx)))
-                );
+                return Err(ctx.error(format!(
+                    "data, valid_count and indices must have the same numbers of batches \
+                             and boxes: {types}",
+                    types = operand_types(ctx)
+                )));
             }
         }
     }
@@ -302,9 +305,11 @@ fn infer_all(ctx: &mut InferCtx<'_>) -> InferResult {
         let four = ctx.func.syms.int(4);
         for (x, y) in [(b[0], s[0]), (b[1], s[2]), (b[2], four)] {
             if shared_dim(ctx, x, y).is_none() {
-                return Err(
-                    ctx.error(format!("the operands differ in size: {}", operand_types(ctx)))
-                );
+                return Err(ctx.error(format!(
+                    "boxes (batch, boxes, 4) and scores (batch, classes, boxes) must have \
+                             the same numbers of batches and boxes: {types}",
+                    types = operand_types(ctx)
+                )));
             }
         }
     }

@@ -83,9 +83,10 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     if let Some(r) = &rois.dims
         && shared_dim(ctx, r[1], five).is_none()
     {
-        return Err(
-            ctx.error(format!("rois must have 5 columns, but is {}", ctx.operand_type_text(1)))
-        );
+        return Err(ctx.error(format!(
+            "rois must have 5 columns, but is {ty}",
+            ty = ctx.operand_type_text(1)
+        )));
     }
     let (Some(mut dims), Some(r)) = (data.dims, rois.dims) else {
         return Ok(ctx.tensor_type(None, Some(4), data.dtype));
@@ -157,8 +158,10 @@ impl RoiPooling {
             &te::eq(&te::floor(&value), &value),
         ]);
         let index = te::cast(&te::select(&inside, &value, &self.number(-1.0)), te::Ty::I64);
-        let message =
-            format!("{}: index {{0}} of rois is out of range for axis 0 of size {{1}}", self.op);
+        let message = format!(
+            "{op}: index {{0}} of rois is out of range for axis 0 of size {{1}}",
+            op = self.op
+        );
         let message = CheckFailure::Index.mark(&message);
         b.assert(&te::explain(&inside, &[value, images.clone()]), message);
         b.let_("batch", &index_bounds::clamp(&index, images))
@@ -178,8 +181,8 @@ impl RoiPooling {
         let (h, w) = (te::int(self.pooled[0]), te::int(self.pooled[1]));
         let (rows, columns) = (self.axis_size(self.dims.row), self.axis_size(self.dims.column));
         let message = format!(
-            "{}: regions cannot be read from an image of {{0}} rows and {{1}} columns",
-            self.op
+            "{op}: regions cannot be read from an image of {{0}} rows and {{1}} columns",
+            op = self.op
         );
         b.parallel("r", &self.shape[0], |b, region| {
             let pixels = te::and(&te::gt(&rows, &te::int(0)), &te::gt(&columns, &te::int(0)));
