@@ -122,7 +122,7 @@ def test_explain_lists_loops_with_reasons():
             return a
 
     text = pliant.compile(Module).explain()
-    assert "nn.conv2d in function main: rule conv does not apply: the sizes of its weights are not constants" in text
+    assert "nn.conv2d in function main: rule conv does not apply: the sizes of the convolution's weights are not constants" in text
 
     bb = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorStructInfo((tir.Var("n", "int64"), 4), "float32"))

@@ -58,7 +58,9 @@ fn make_isa(allocator: &str) -> Result<OwnedTargetIsa, String> {
         ("enable_probestack", "true"),
         ("probestack_strategy", "inline"),
     ] {
-        flags.set(name, value).map_err(|e| format!("setting {name}: {e}"))?;
+        flags
+            .set(name, value)
+            .map_err(|e| format!("the code generator rejects the setting {name}: {e}"))?;
     }
     let isa = cranelift_native::builder()?;
     isa.finish(settings::Flags::new(flags)).map_err(|e| e.to_string())
@@ -200,7 +202,9 @@ impl Unit {
             return Err(failed(error, ctx));
         }
         check_frame(ctx)?;
-        let Some(code) = ctx.compiled_code() else { return Err(failed("no code".into(), ctx)) };
+        let Some(code) = ctx.compiled_code() else {
+            return Err(failed("the code generator returned no code".into(), ctx));
+        };
         let relocations = code.buffer.relocs().iter();
         let relocations: Vec<ModuleReloc> =
             relocations.map(|r| ModuleReloc::from_mach_reloc(r, &ctx.func, id)).collect();

@@ -44,26 +44,28 @@ impl View {
         Some(view)
     }
 
-    /// Creates a view into a buffer of `elements` elements at the address `data`. `offset` is the index of the first
-    /// element of the view. Dims and strides are as in [`Self::new`].
+    /// Creates a view of elements of a buffer, which has `elements` elements at the address `data`. The view begins at
+    /// the element `offset`. Dims and strides are as in [`Self::new`]. `name` is the name of the operand in messages.
     ///
     /// # Errors
     /// An element of the view is outside of the buffer, or dims, strides or offset are negative or too large.
     #[inline(always)]
     pub fn within(
+        name: &str,
         (data, dtype, elements): (*mut u8, DType, i64),
         offset: i64,
         dims: &[i64],
         strides: &[i64],
     ) -> Result<View, String> {
-        let mut view = View::new(data, dtype, dims, Some(strides))
-            .ok_or_else(|| format!("has {} dims, expected at most {MAX_RANK}", dims.len()))?;
+        let mut view = View::new(data, dtype, dims, Some(strides)).ok_or_else(|| {
+            format!("operand {name} has {} dims, expected at most {MAX_RANK}", dims.len())
+        })?;
         if dims.contains(&0) {
             return Ok(view);
         }
         if view.span.is_none() || offset < 0 {
             return Err(format!(
-                "is a view with offset {offset}, dims {dims:?} and strides {strides:?}, which are negative or too large"
+                "operand {name} is a view with offset {offset}, dims {dims:?} and strides {strides:?}, which are negative or too large"
             ));
         }
         let end = view.span.and_then(|span| span.checked_add(usize::try_from(offset).ok()?));
@@ -73,7 +75,7 @@ impl View {
                 Ok(view)
             }
             _ => Err(format!(
-                "is a view with offset {offset}, dims {dims:?} and strides {strides:?}, outside of a buffer of {elements} elements"
+                "operand {name} is a view with offset {offset}, dims {dims:?} and strides {strides:?}, outside of a buffer of {elements} elements"
             )),
         }
     }
@@ -344,7 +346,9 @@ impl Call {
         if bytes > 0 && (view.data.is_null() || view.data.addr() % view.dtype.size() != 0) {
             return fail(
                 KernelErrorKind::Value,
-                format!("operand {name} has a null or misaligned address"),
+                format!(
+                    "operand {name} has a null address, or one that is not aligned to its elements"
+                ),
             );
         }
         match unify_dims(sizes, dims, view.shape(), leading) {
@@ -414,8 +418,10 @@ impl Call {
         {
             for (_, (other, memory)) in memory_ranges().enumerate().filter(|(k, _)| *k != i) {
                 if result_memory.start < memory.end && memory.start < result_memory.end {
-                    let message =
-                        format!("operand {} shares memory with {}", result.name, other.name);
+                    let message = format!(
+                        "operand {} shares memory with operand {}, but is a result",
+                        result.name, other.name
+                    );
                     return Err(self.error(KernelErrorKind::Value, message));
                 }
             }

@@ -86,13 +86,9 @@ unsafe fn decode(call: &mut Call, args: &[PackedWord]) -> Result<(), KernelError
     let (operands, numbers) = args.split_at(kernel.operands.len());
     for (i, word) in operands.iter().enumerate() {
         // SAFETY: guaranteed by the caller.
-        let view = unsafe { view(word) };
-        let name = kernel.operands[i].name;
-        let value_error = |problem| KernelError {
-            kernel: kernel.name,
-            kind: KernelErrorKind::Value,
-            message: format!("operand {name} {problem}"),
-        };
+        let view = unsafe { view(word, kernel.operands[i].name) };
+        let value_error =
+            |message| KernelError { kernel: kernel.name, kind: KernelErrorKind::Value, message };
         call.set_operand(i, view.map_err(value_error)?);
     }
     for (i, word) in numbers.iter().enumerate() {
@@ -107,31 +103,31 @@ unsafe fn decode(call: &mut Call, args: &[PackedWord]) -> Result<(), KernelError
     Ok(())
 }
 
-/// Decodes one argument as an operand; `None` if the operand is omitted. An error continues a message that begins with the
-/// name of the operand.
+/// Decodes one argument as the operand `name`; `None` if the operand is omitted.
 ///
 /// # Safety
 /// As for [`decode`].
 #[inline(always)]
-unsafe fn view(word: &PackedWord) -> Result<Option<View>, String> {
+unsafe fn view(word: &PackedWord, name: &str) -> Result<Option<View>, String> {
     let (header, lists) = match word.kind {
         PACKED_ABSENT => return Ok(None),
         PACKED_MEMORY => (2, 1),
         PACKED_STRIDED => (2, 2),
         PACKED_VIEW => (4, 2),
-        _ => return Err("is not a tensor".to_string()),
+        _ => return Err(format!("operand {name} is not a tensor")),
     };
     let rank = usize::try_from(word.len).ok().filter(|&rank| rank <= MAX_RANK);
-    let rank = rank.ok_or_else(|| format!("has more than {MAX_RANK} dims"))?;
+    let rank = rank.ok_or_else(|| format!("operand {name} has more than {MAX_RANK} dims"))?;
     // SAFETY: guaranteed by the caller: `header` words, then `lists` lists of `rank` numbers.
     let words =
         unsafe { std::slice::from_raw_parts(word.word as *const i64, header + lists * rank) };
     let [code, bits] = (words[1] as u16).to_le_bytes();
-    let dtype = DType::from_dlpack(code, bits).ok_or("has an unknown data type")?;
+    let dtype = DType::from_dlpack(code, bits)
+        .ok_or_else(|| format!("operand {name} has an unknown data type"))?;
     let data: *mut u8 = std::ptr::with_exposed_provenance_mut(words[0] as usize);
     let (dims, strides) = words[header..].split_at(rank);
     if word.kind == PACKED_VIEW {
-        return View::within((data, dtype, words[2]), words[3], dims, strides).map(Some);
+        return View::within(name, (data, dtype, words[2]), words[3], dims, strides).map(Some);
     }
     let strides = (word.kind == PACKED_STRIDED).then_some(strides);
     Ok(View::new(data, dtype, dims, strides))

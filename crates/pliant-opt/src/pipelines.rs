@@ -125,10 +125,17 @@ pub fn pipeline(name: &str) -> Option<Sequential> {
 
 /// Checks that the order of a pipeline's passes satisfies all requirements, and that the result reaches the pipeline's goal.
 fn check_pipeline(name: &str) -> Result<(), String> {
-    let pipeline = PIPELINES.iter().find(|p| p.name == name).ok_or("there is no such pipeline")?;
+    let pipeline = PIPELINES
+        .iter()
+        .find(|p| p.name == name)
+        .ok_or_else(|| format!("there is no pipeline '{name}'"))?;
     let properties = check_order(steps(name).unwrap_or_default(), INITIAL)?;
     let missing: Vec<_> = pipeline.goal.without(properties).iter().collect();
-    if missing.is_empty() { Ok(()) } else { Err(format!("{missing:?} does not hold at the end")) }
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("the pipeline '{name}' does not ensure {missing:?} at its end"))
+    }
 }
 
 #[cfg(test)]

@@ -160,7 +160,10 @@ impl Tensor {
         // SAFETY: valid, as the caller guarantees; `version` is the first field in every version.
         let version = unsafe { (*managed).version };
         if version.major != 1 {
-            let text = format!("DLPack version {}.{} is not 1.x", version.major, version.minor);
+            let text = format!(
+                "DLPack version {}.{} is not supported; version 1 is",
+                version.major, version.minor
+            );
             return Err(TensorError::Unsupported(text));
         }
         // SAFETY: valid, as the caller guarantees, and the layout is known.
@@ -247,7 +250,10 @@ unsafe fn import(
         return Err(TensorError::Unsupported(text));
     }
     if view.dtype.lanes != 1 {
-        let text = format!("elements of {} lanes are not supported", view.dtype.lanes);
+        let text = format!(
+            "DLPack elements of {} lanes are not supported; the number of lanes must be 1",
+            view.dtype.lanes
+        );
         return Err(TensorError::UnsupportedDType(text));
     }
     let Some(dtype) = DType::from_dlpack(view.dtype.code, view.dtype.bits) else {
@@ -256,7 +262,8 @@ unsafe fn import(
         return Err(TensorError::UnsupportedDType(text));
     };
     if !(0..=MAX_RANK).contains(&view.ndim) || (view.ndim > 0 && view.shape.is_null()) {
-        let text = format!("a DLPack tensor of rank {} is malformed", view.ndim);
+        let text =
+            format!("the DLPack tensor is malformed: it has rank {}, or no shape", view.ndim);
         return Err(TensorError::Malformed(text));
     }
     let rank = view.ndim as usize;
@@ -276,7 +283,7 @@ unsafe fn import(
     let low = isize::try_from(low).map_err(|_| overflow())?;
     let len = isize::try_from(high - low as i128).map_err(|_| overflow())? as usize;
     if numel > 0 && view.data.is_null() {
-        return Err(TensorError::Malformed("a DLPack tensor with elements has no data".into()));
+        return Err(TensorError::Malformed("the DLPack tensor has elements but no data".into()));
     }
     let offset = usize::try_from(view.byte_offset).map_err(|_| overflow())?;
     let first = view.data.cast::<u8>().wrapping_add(offset).wrapping_offset(low);

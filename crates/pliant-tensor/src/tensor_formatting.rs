@@ -21,7 +21,6 @@ pub fn fill_format(format: &str, values: &[String], separator: &str) -> Result<S
     if format.is_empty() {
         return Ok(values.join(separator));
     }
-    let wrong = |what: String| format!("the format {format:?} {what}");
     let (mut out, mut next) = (String::new(), 0usize);
     let mut rest = format;
     while let Some(at) = rest.find(['{', '}']) {
@@ -34,7 +33,7 @@ pub fn fill_format(format: &str, values: &[String], separator: &str) -> Result<S
             continue;
         }
         let Some((field, after)) = rest.split_once('}').filter(|_| brace == "{") else {
-            return Err(wrong(format!("has a single '{brace}'")));
+            return Err(format!("the format {format:?} has a single '{brace}'"));
         };
         rest = after;
         let index = match field {
@@ -43,11 +42,11 @@ pub fn fill_format(format: &str, values: &[String], separator: &str) -> Result<S
                 next - 1
             }
             _ => field.parse().map_err(|_| {
-                wrong(format!("has the field '{{{field}}}'; only '{{}}' and '{{0}}' are supported"))
+                format!("the format {format:?} has the field '{{{field}}}'; only '{{}}' and '{{0}}' are supported")
             })?,
         };
         let value = values.get(index).ok_or_else(|| {
-            wrong(format!("asks for value {index}, but there are {}", values.len()))
+            format!("the format {format:?} asks for value {index}, but there are {}", values.len())
         })?;
         out.push_str(value);
     }

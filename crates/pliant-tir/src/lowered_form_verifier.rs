@@ -42,7 +42,7 @@ fn verify_stmt(f: &PrimFunc, data: &StmtData) -> Result<(), String> {
         }
         StmtData::For { kind: ForKind::Vectorized | ForKind::Unrolled, var, .. } => {
             return Err(format!(
-                "the loop over '{}' is neither serial nor parallel",
+                "the loop over '{}' must be serial or parallel after lowering, but is not",
                 f.var(*var).name
             ));
         }
@@ -60,7 +60,10 @@ fn verify_stmt(f: &PrimFunc, data: &StmtData) -> Result<(), String> {
         StmtData::If(e, ..) | StmtData::While(e, _) | StmtData::Assert(e, ..)
             if f.expr_ty(*e) != Ty::BOOL =>
         {
-            return Err("a condition is not a scalar bool".into());
+            let ty = f.expr_ty(*e);
+            return Err(format!(
+                "the condition of an if, a while loop or an assertion must be a scalar bool, but is {ty}"
+            ));
         }
         _ => {}
     }
@@ -130,8 +133,16 @@ fn verify_access(
     let name = &f.buffer(buffer).name;
     match indices {
         [i] if f.expr_ty(*i).dtype == pliant_tensor::DType::Int64 => Ok(()),
-        [_] => Err(format!("an index of '{name}' is not int64")),
-        _ => Err(format!("an access of '{name}' is not flattened")),
+        [i] => {
+            let ty = f.expr_ty(*i);
+            Err(format!("an index of buffer '{name}' must be int64 after lowering, but is {ty}"))
+        }
+        _ => {
+            let count = indices.len();
+            Err(format!(
+                "an access of buffer '{name}' must have one index after lowering, but has {count}"
+            ))
+        }
     }
 }
 

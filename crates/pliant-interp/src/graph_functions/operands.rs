@@ -44,7 +44,8 @@ impl Frame {
             ExprData::TupleGetItem(tuple, index) => {
                 let tuple = self.value(*tuple)?;
                 let Some(items) = tuple.as_tuple() else {
-                    let text = format!("{} has no fields", tuple.describe());
+                    let text =
+                        format!("{} is not a tuple, so it has no field {index}", tuple.describe());
                     return Err(InterpError::type_error(text));
                 };
                 match items.get(*index as usize) {

@@ -94,7 +94,9 @@ impl LoopFrame<'_, '_, '_> {
             _ => {
                 let wanted = if ty.dtype.is_float() { "a number" } else { "an integer" };
                 let actual = value.describe();
-                let text = format!("the loop function expects {wanted}, but it returned {actual}");
+                let text = format!(
+                    "the loop function expects {wanted}, but the packed function returned {actual}"
+                );
                 Err(packed_error(&name, &text))
             }
         }

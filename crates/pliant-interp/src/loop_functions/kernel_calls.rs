@@ -106,18 +106,17 @@ impl LoopFrame<'_, '_, '_> {
 
     fn kernel_view(&mut self, name: &str, operand: KernelOperand<'_>) -> Result<Rc<View>> {
         let whole = self.views.get(&operand.buffer).cloned();
-        let whole = whole
-            .ok_or_else(|| malformed("an operand of a kernel is a buffer outside of its scope"))?;
+        let whole = whole.ok_or_else(|| {
+            malformed("an operand of a kernel call is a buffer that is used outside of its scope")
+        })?;
         let Some(view) = operand.view else { return Ok(whole) };
         let offset = self.eval(view.offset)?.int()?;
         let mut numbers =
             |list: &[Expr]| list.iter().map(|&e| self.eval(e)?.int()).collect::<Result<Vec<i64>>>();
         let (dims, strides) = (numbers(view.dims)?, numbers(view.strides)?);
         let elements = whole.shape.iter().fold(1i64, |n, &dim| n.saturating_mul(dim));
-        KernelView::within((whole.base(), whole.dtype, elements), offset, &dims, &strides)
-            .map_err(|e| {
-                InterpError::new(ErrorKind::Bounds, format!("kernel operand {name} {e}"))
-            })?;
+        KernelView::within(name, (whole.base(), whole.dtype, elements), offset, &dims, &strides)
+            .map_err(|e| InterpError::new(ErrorKind::Bounds, e))?;
         Ok(Rc::new(whole.subview(offset, dims, strides)))
     }
 }

@@ -237,7 +237,7 @@ impl Rewriter {
     ) -> Result<Expr, PassError> {
         let span = func.var(var).span;
         let output_error = |what: &str| {
-            let problem = Problem::new(format!("an output of a destination-passing call {what}"))
+            let problem = Problem::new(what)
                 .with_help(
                     "give the shape and dtype of each output in out_sinfo, e.g. R.Tensor((n, 4), \"float32\")",
                 )
@@ -245,9 +245,10 @@ impl Rewriter {
             PassError::User(vec![problem])
         };
         let TypeData::Tensor { shape, dtype } = func.types.get(ty).clone() else {
-            return Err(output_error("is not a tensor"));
+            return Err(output_error("an output of a destination-passing call is not a tensor"));
         };
-        let dtype = dtype.ok_or_else(|| output_error("has no dtype"))?;
+        let dtype = dtype
+            .ok_or_else(|| output_error("an output of a destination-passing call has no dtype"))?;
         let shape = match shape {
             TensorShape::Dims(dims) => func.shape(&dims),
             TensorShape::Var(v) => match self.match_dims(func, v, out) {
@@ -256,10 +257,16 @@ impl Rewriter {
                 None if op == CALL_DPS_PACKED => {
                     return Ok(self.bind_zeros(func, v, dtype, var, out));
                 }
-                None => return Err(output_error("has no known rank")),
+                None => {
+                    return Err(output_error(
+                        "an output of a destination-passing call has no known rank",
+                    ));
+                }
             },
             TensorShape::Rank(_) | TensorShape::Unknown => {
-                return Err(output_error("has no known shape"));
+                return Err(output_error(
+                    "an output of a destination-passing call has no known shape",
+                ));
             }
         };
         let (dtype, device) = (func.dtype_value(dtype), prim_int(func, 0));

@@ -231,7 +231,7 @@ impl<'a> Site<'a> {
     ) -> Decision {
         if call.out_tys != tys {
             return Err(
-                "the type of its result is less precise than the type of the kernel's result"
+                "the type of the operator's result is less precise than that of the kernel's result"
                     .into(),
             );
         }

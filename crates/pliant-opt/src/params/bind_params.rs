@@ -290,8 +290,7 @@ impl KnownSizes<'_> {
     /// If the value does not match the type, or two values determine different sizes.
     fn record_sizes(&mut self, name: &str, ty: Type, value: &ParamValue) -> Result<(), Problem> {
         let func = self.func;
-        let mismatch =
-            || Err(Problem::new(format!("parameter '{name}' {}", mismatch_text(func, ty, value))));
+        let mismatch = || Err(Problem::new(mismatch_text(func, name, ty, value)));
         match (func.types.get(ty), value) {
             (TypeData::Any, _) => Ok(()),
             (TypeData::Tensor { dtype, .. }, ParamValue::Tensor(tensor)) => {
@@ -405,7 +404,7 @@ impl KnownSizes<'_> {
 
 /// Formats the reason why a value does not match a parameter, for an error message: the type of the parameter and the kind of the
 /// value.
-fn mismatch_text(func: &Function, ty: Type, value: &ParamValue) -> String {
+fn mismatch_text(func: &Function, name: &str, ty: Type, value: &ParamValue) -> String {
     let value_text = match value {
         ParamValue::Tensor(_) | ParamValue::Either(..) => "a tensor".to_string(),
         ParamValue::Int(value) => format!("the integer {value}"),
@@ -417,7 +416,7 @@ fn mismatch_text(func: &Function, ty: Type, value: &ParamValue) -> String {
         }
     };
     format!(
-        "is of type {} and cannot be bound to {value_text}",
+        "parameter '{name}' is of type {} and cannot be bound to {value_text}",
         pliant_ir::print::type_text(func, ty)
     )
 }

@@ -431,10 +431,10 @@ impl FunctionLowering<'_> {
             .collect();
         let text = syms.display(sym).to_string();
         let what = match missing[..] {
-            [name] if name == text => format!("the symbol {name} is used"),
-            _ => format!("{} in {text} is used", missing.join(", ")),
+            [name] if name == text => format!("the symbol {name} is used where nothing defines it"),
+            _ => format!("{} in {text} is used where nothing defines it", missing.join(", ")),
         };
-        let problem = Problem::new(format!("{what} where nothing defines it"));
+        let problem = Problem::new(what);
         PassError::User(vec![problem.with_help(
             "a parameter's shape, or a match_cast before the use, must have the symbol as a dim of its own",
         )])

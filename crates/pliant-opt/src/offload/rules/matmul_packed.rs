@@ -93,7 +93,9 @@ impl Rule for MatmulPacked {
         if self.rounds_to_bfloat16
             && !weight_only_kernel::supports_operand(site.func, product.matmul.x)
         {
-            return Ok(Err("its left operand has an unknown rank or too many dims".into()));
+            return Ok(
+                Err("the matmul's left operand has an unknown rank or too many dims".into()),
+            );
         }
         let span = site.func.var(site.root.var).span;
         let user_error =
@@ -129,25 +131,28 @@ impl PackableMatmul {
             return Err(KeepReason::NotApplicable);
         }
         if !matches!(dtype, Some(DType::Float32 | DType::Float64)) || x.dtype() != dtype {
-            return Err("its operands are neither float32 nor float64".into());
+            return Err("the matmul's operands are neither float32 nor float64".into());
         }
         let ExprData::Constant(c) = func.expr(matmul.right) else {
             return Err(
-                "its right operand is not constant: the kernel `matmul` reads it in place".into()
+                "the matmul's right operand is not constant: the kernel `matmul` reads it in place"
+                    .into(),
             );
         };
         let weight = func.const_tensor(*c);
         let &[rows, columns] = weight.shape() else {
-            return Err("its right operand has another rank than 2".into());
+            return Err("the matmul's right operand has another rank than 2".into());
         };
         let (k, n) = if matmul.transposed { (columns, rows) } else { (rows, columns) };
         if !Machine::host().packed_product_is_faster(n) {
-            return Err("its right operand has few columns".into());
+            return Err("the matmul's right operand has few columns".into());
         }
         let dims = x.dims().zip(out.dims()).filter(|(x, out)| x.len() == out.len());
         let inner_size = dims.and_then(|(x, _)| x.last()).and_then(|&d| func.syms.as_int(d));
         if weight.dtype() != dtype.unwrap_or(weight.dtype()) || inner_size != Some(k) {
-            return Err("its inner size is not known to be that of its right operand".into());
+            return Err(
+                "the matmul's inner size is not known to be that of its right operand".into()
+            );
         }
         Ok(PackableMatmul { matmul, weight: weight.clone(), k, n })
     }

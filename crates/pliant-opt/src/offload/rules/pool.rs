@@ -110,18 +110,22 @@ impl PoolingWindows {
         // With `ceil_mode`, elements beyond the padding are never counted.
         let padded = padding.iter().any(|&n| n != 0);
         if mean && bool_attr("count_include_pad") && padded {
-            return Err("its means count padding".into());
+            return Err("the pooling's means count padding".into());
         }
         let channels_last = match attrs.get("layout").and_then(AttrValue::as_str) {
             Some(layout) if layout == channels_last(dims) => true,
             Some(layout) if layout == channels_first(dims) => false,
-            _ => return Err("its layout is neither channels first nor channels last".into()),
+            _ => {
+                return Err(
+                    "the pooling's layout is neither channels first nor channels last".into()
+                );
+            }
         };
         let out_layout = attrs.get("out_layout").and_then(AttrValue::as_str);
         if out_layout.is_some_and(|op_or_layout| {
             attrs.get("layout").and_then(AttrValue::as_str) != Some(op_or_layout)
         }) {
-            return Err("its result has another layout".into());
+            return Err("the pooling's result has another layout".into());
         }
         // If the columns of a window are adjacent, the kernel reduces one dim after the other.
         let (columns, column_distance) = (filter_size[dims - 1], dilation[dims - 1]);
@@ -134,10 +138,12 @@ impl PoolingWindows {
             None => false,
         };
         if !channels_last && !by_columns {
-            return Err("its windows are wide".into());
+            return Err("the pooling's windows are wide".into());
         }
         if !by_columns && !Machine::host().whole_windows_are_faster(&filter_size) {
-            return Err("its windows are large: loops reduce one axis after the other".into());
+            return Err(
+                "the pooling's windows are large: loops reduce one axis after the other".into()
+            );
         }
         let elements = filter_size.iter().fold(1i64, |n, &k| n.saturating_mul(k));
         let lists = [&filter_size, &strides, &dilation, &padding];
@@ -145,7 +151,8 @@ impl PoolingWindows {
             || lists.into_iter().flatten().any(|&n| n > MAX_ATTR_VALUE)
         {
             return Err(
-                "its window, strides, dilation or padding are too large for the kernel".into()
+                "the pooling's window, strides, dilation or padding are too large for the kernel"
+                    .into(),
             );
         }
         let padding_before = padding[..dims].to_vec();
@@ -189,10 +196,12 @@ impl Rule for Pool {
         let ty = site.func.ty(x);
         let dtype = match ty.dtype() {
             Some(dtype @ (DType::Float32 | DType::Float16 | DType::BFloat16)) => dtype,
-            _ => return Ok(Err("its operand is not float32, float16 or bfloat16".into())),
+            _ => {
+                return Ok(Err("the pooling's operand is not float32, float16 or bfloat16".into()));
+            }
         };
         if ty.dims().is_none() {
-            return Ok(Err("the shape of its operand is unknown".into()));
+            return Ok(Err("the shape of the pooling's operand is unknown".into()));
         }
         if dtype == DType::Float32 {
             let call = windows.attributes(NewKernelCall::new(&KERNEL).operand("x", x));
@@ -203,7 +212,7 @@ impl Rule for Pool {
         let float32 = site.emit(float32);
         let call = windows.attributes(NewKernelCall::new(&KERNEL).operand("x", float32));
         let Some(dims) = site.func.ty(site.root.value).dims().map(<[_]>::to_vec) else {
-            return Ok(Err("the shape of its result is unknown".into()));
+            return Ok(Err("the shape of the pooling's result is unknown".into()));
         };
         let result = site.func.intern(TypeData::tensor(dims, DType::Float32));
         Ok(match site.call_kernel_as(call, &[result], site.root.var, Vec::new()) {

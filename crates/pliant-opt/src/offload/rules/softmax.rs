@@ -73,14 +73,14 @@ impl Rule for Softmax {
         let axis = site.func.call_attrs(*attrs).get("axis").and_then(AttrValue::as_int);
         let ty = site.func.ty(x);
         if ty.dtype() != Some(DType::Float32) {
-            return Ok(Err("its operand is not float32".into()));
+            return Ok(Err("the softmax's operand is not float32".into()));
         }
         let Some(rank) = ty.dims().map(<[_]>::len).filter(|rank| (1..=MAX_RANK).contains(rank))
         else {
-            return Ok(Err("its operand has an unknown shape or too many dims".into()));
+            return Ok(Err("the softmax's operand has an unknown shape or too many dims".into()));
         };
         if axis.is_some_and(|axis| axis != -1 && axis != rank as i64 - 1) {
-            return Ok(Err("its axis is not the last".into()));
+            return Ok(Err("the softmax's axis is not the last".into()));
         }
         let call = NewKernelCall::new(&KERNEL).operand("x", x);
         let call = call.attribute("log", AttrValue::Bool(log));

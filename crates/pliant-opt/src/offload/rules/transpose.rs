@@ -72,7 +72,7 @@ impl Rule for Transpose {
         let x = args[0];
         let ty = site.func.ty(x);
         let (Some(dims), true) = (ty.dims(), ty.dtype().is_some()) else {
-            return Ok(Err("the rank or data type of its operand is unknown".into()));
+            return Ok(Err("the rank or data type of the transpose's operand is unknown".into()));
         };
         let Some(order) = permute_axes(attrs, dims.len()).filter(|o| o.len() == dims.len()) else {
             return Ok(Err(KeepReason::NotApplicable));
@@ -84,7 +84,7 @@ impl Rule for Transpose {
         }
         if dims.len() > MAX_RANK {
             return Ok(Err(KeepReason::Because(
-                format!("it has more than {MAX_RANK} dims").into(),
+                format!("the transpose has more than {MAX_RANK} dims").into(),
             )));
         }
         if is_matmul_operand_or_result(site, x) {

@@ -169,7 +169,7 @@ fn map_params(
     };
     if s.weights.len() != params.len() {
         return Err(mismatch(format!(
-            "they have {} and {} model parameters",
+            "their numbers of model parameters differ, {} and {}",
             params.len(),
             s.weights.len()
         )));
@@ -186,7 +186,7 @@ fn map_params(
                 let ty = pliant_ir::print::type_text(&sharer.func, sharer.func.var(v).ty);
                 format!("{}: {ty}", sharer.func.var(v).name)
             };
-            return Err(mismatch(format!("{} is not {}", text(first), text(s))));
+            return Err(mismatch(format!("the types of {} and {} differ", text(first), text(s))));
         }
         let e = importer.dst.var_expr(param);
         importer.vars.insert(w, e);

@@ -192,7 +192,7 @@ impl Rule for AttentionRule {
             _ => attention_matcher::match_operator_call(&mut cx, root),
         };
         let Some(attention) = attention else {
-            return Ok(Err("its operands are not float32 with sizes that provably fit, or its weights have other readers".into()));
+            return Ok(Err("the attention's operands are not float32 with sizes that provably fit, or its weights have other readers".into()));
         };
         let attention = half_precision_casts::widen_operands(&mut cx, attention)?;
         let by_tokens = rule != OPERATOR_PATTERNS

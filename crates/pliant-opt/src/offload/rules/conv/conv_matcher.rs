@@ -126,7 +126,10 @@ impl Convolution {
     fn if_profitable(self) -> Result<Convolution, KeepReason> {
         // Sums over groups of few channels are short. The other kernel paths for such groups require that channels come last.
         if !self.channels_last && self.groups > 1 && self.channels / self.groups < 4 {
-            return Err("it has groups of fewer than 4 channels, and channels come first".into());
+            return Err(
+                "the convolution has groups of fewer than 4 channels, and channels come first"
+                    .into(),
+            );
         }
         match transposed_conv_phases::is_supported(&self) {
             true => Ok(self),
@@ -174,23 +177,23 @@ pub(super) fn convolution(
         return Err(KeepReason::NotApplicable);
     }
     if ![args[0], args[1], binding.value].into_iter().all(float) {
-        return Err("its operands are not float32".into());
+        return Err("the convolution's operands are not float32".into());
     }
     let x = args[0];
     let weights = Weights::of(func, args[1], transposed)
-        .ok_or("the sizes of its weights are not constants")?;
-    let channels_last =
-        data_layout(attrs, dims).ok_or("its layout is neither channels first nor channels last")?;
+        .ok_or("the sizes of the convolution's weights are not constants")?;
+    let channels_last = data_layout(attrs, dims)
+        .ok_or("the convolution's layout is neither channels first nor channels last")?;
     let layout = attrs.get("kernel_layout").and_then(AttrValue::as_str);
-    let weight_layout = layout.ok_or("its kernel layout is unknown")?.to_string();
+    let weight_layout = layout.ok_or("the convolution's kernel layout is unknown")?.to_string();
     let letters = &"DHW"[3 - dims..];
     let size = |letter: char| weights.shape().get(weight_layout.find(letter)?).copied();
     let mut required = letters.chars().chain(['I', 'O']);
     let layout_rank = weight_layout.len().max(weights.shape().len());
     if layout_rank != dims + 2 || !required.all(|letter| size(letter).is_some()) {
-        return Err("its kernel layout does not fit the rank of its weights".into());
+        return Err("the convolution's kernel layout does not fit the rank of its weights".into());
     }
-    let invalid = "its sizes or attributes are out of range";
+    let invalid = "the convolution's sizes or attributes are out of range";
     let filter_size: Vec<i64> = letters.chars().map(size).collect::<Option<_>>().ok_or(invalid)?;
     let groups = attrs.get("groups").and_then(AttrValue::as_int).unwrap_or(1);
     // The weights of an ordinary convolution have all filters and the channels of one group. The weights of a transposed
@@ -201,7 +204,7 @@ pub(super) fn convolution(
         (size('O'), size('I').and_then(|n| n.checked_mul(groups)))
     };
     let (filters, channels) = filters.zip(channels).ok_or(invalid)?;
-    let shape = func.ty(x).dims().ok_or("the rank of its input is unknown")?;
+    let shape = func.ty(x).dims().ok_or("the rank of the convolution's input is unknown")?;
     let input_channels = if channels_last { shape.last() } else { shape.get(1) };
     // Transforming non-constant filters in each run takes longer than it saves.
     let winograd = winograd.filter(|_| matches!(weights, Weights::Constant(_)));
@@ -216,7 +219,7 @@ pub(super) fn convolution(
         filter_size,
         strides: per_dim_attr(attrs, "strides", dims, 1).ok_or(invalid)?,
         dilation: per_dim_attr(attrs, "dilation", dims, 1).ok_or(invalid)?,
-        pads: padding_attr(attrs, dims).ok_or("its padding is negative")?,
+        pads: padding_attr(attrs, dims).ok_or("the convolution's padding is negative")?,
         transposed: match transposed {
             true => Some(per_dim_attr(attrs, "output_padding", dims, 0).ok_or(invalid)?),
             false => None,
@@ -232,7 +235,10 @@ pub(super) fn convolution(
     if shape.len() != dims + 2
         || input_channels.and_then(|&d| func.syms.as_int(d)) != Some(channels)
     {
-        return Err("the channels of its input are not known to be those of its weights".into());
+        return Err(
+            "the channels of the convolution's input are not known to be those of its weights"
+                .into(),
+        );
     }
     match c.has_valid_numbers() {
         true => c.if_profitable(),

@@ -83,10 +83,12 @@ impl Rule for ConvInt8 {
         let uses = site.uses();
         let Some(convolution) = conv_int8_matcher::match_convolution(site.func, &uses.1, site.root)
         else {
-            return Ok(Err("its operands are not 8-bit integers of known sizes".into()));
+            return Ok(Err(
+                "the convolution's operands are not 8-bit integers of known sizes".into()
+            ));
         };
         if !convolution.channels_last {
-            return Ok(Err("its channels do not come last".into()));
+            return Ok(Err("the convolution's channels do not come last".into()));
         }
         let (result, columns) = (convolution.result, convolution.filters);
         let sums = IntegerSums { result, columns, rows: None, supports_integer_epilogue: true };

@@ -148,7 +148,8 @@ impl QuantizedConvolution {
             return Ok(Err(KeepReason::NotApplicable));
         };
         if !has_one_element(func, x.scale) || !zero_point_fits_input(matcher, &x) {
-            let reason = "its input has several scales, or a zero point outside of its type";
+            let reason =
+                "the convolution's input has several scales, or a zero point outside of its type";
             return Ok(Err(reason.into()));
         }
         let sizes = matcher.constant_sizes(args[1]).filter(|s| s.len() == dims + 2);
@@ -157,7 +158,7 @@ impl QuantizedConvolution {
         let is_depthwise =
             sizes[channel_dim_of_weights] == 1 && i64::try_from(sizes[filter_dim]) == Ok(groups);
         if groups != 1 && !is_depthwise {
-            return Ok(Err("its groups have several channels each".into()));
+            return Ok(Err("the convolution's groups have several channels each".into()));
         }
         let filters = IntegerFilters::of(matcher, args[1], filter_dim, x.max_magnitude)?;
         let channel_dim = if channels_last { dims + 1 } else { 1 };

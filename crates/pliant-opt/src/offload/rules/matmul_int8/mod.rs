@@ -93,17 +93,21 @@ impl Rule for MatmulInt8 {
             (Some(weights), _) => [0, 1].map(|k| site.func.syms.int(weights.shape()[k])),
             (_, Some(matrix)) => match site.func.ty(matrix.matrix).dims() {
                 Some(&[rows, columns]) => [rows, columns],
-                _ => return Ok(Err("the shape of its right operand is unknown".into())),
+                _ => return Ok(Err("the shape of the matmul's right operand is unknown".into())),
             },
             _ if matmul_int8_matcher::is_int32(site.func, site.root) => {
-                return Ok(Err("its right operand is neither a constant nor a cast matrix".into()));
+                return Ok(Err(
+                    "the matmul's right operand is neither a constant nor a cast matrix".into(),
+                ));
             }
             _ => return Ok(Err(KeepReason::NotApplicable)),
         };
         let uses = site.uses();
         let Some(mut p) = matmul_int8_matcher::match_matmul(site.func, &uses.1, site.root, rows)
         else {
-            return Ok(Err("its left operand is not int8 or uint8 of known inner size".into()));
+            return Ok(Err(
+                "the matmul's left operand is not int8 or uint8 of known inner size".into()
+            ));
         };
         if site.dataflow
             && let Some(columns) = site.func.syms.as_int(columns)
@@ -120,15 +124,16 @@ impl Rule for MatmulInt8 {
             PassError::internal(format!("an int8 matmul cannot be replaced by a kernel call: {e}"))
         };
         let weights = match (constant, non_constant) {
-            (Some(weights), _) => match self
-                .packed_weights(&weights)
-                .map_err(|e| internal_error(&e))?
-            {
-                Some(packed) => packed.operands(site.func),
-                None => {
-                    return Ok(Err("a column of its right operand spans more than 8 bits".into()));
+            (Some(weights), _) => {
+                match self.packed_weights(&weights).map_err(|e| internal_error(&e))? {
+                    Some(packed) => packed.operands(site.func),
+                    None => {
+                        return Ok(Err(
+                            "a column of the matmul's right operand spans more than 8 bits".into(),
+                        ));
+                    }
                 }
-            },
+            }
             (None, Some(matrix)) => match pack_non_constant_operand::pack_matrix(site, matrix)? {
                 Ok(weights) => weights,
                 Err(reason) => return Ok(Err(reason)),

@@ -22,7 +22,7 @@ pub(super) fn pack_matrix(
     right: NonConstantMatrix,
 ) -> Result<Result<PackedOperands, KeepReason>, PassError> {
     let Some(&[inner, columns]) = site.func.ty(right.matrix).dims() else {
-        return Ok(Err("the shape of its right operand is unknown".into()));
+        return Ok(Err("the shape of the matmul's right operand is unknown".into()));
     };
     let column_count = site.func.syms.as_int(columns).and_then(|n| usize::try_from(n).ok());
     let width = vnni_panel_width(column_count) as i64;

@@ -124,14 +124,14 @@ impl Rule for Recurrent {
                 }
                 _ => {
                     return Err(internal_error(
-                        &"its weights are neither packed constants nor non-constant operands",
+                        &"the recurrent layer's weights are neither packed constants nor non-constant operands",
                     ));
                 }
             });
         }
         let [w, r, bias] = prepared[..] else {
             return Err(internal_error(
-                &"its input weights, recurrent weights or biases have not been packed",
+                &"the recurrent layer's input weights, recurrent weights or biases have not been packed",
             ));
         };
         let peepholes = l.peepholes.as_ref().map(|peepholes| match peepholes {

@@ -211,14 +211,16 @@ pub(super) fn layer(
     };
     let call =
         RecurrentCall { func, nulls, args: func.list(*args), attrs: func.call_attrs(*attrs) };
-    let cell = cell(*op, &call)
-        .ok_or("it has other activations than the default ones, `clip` or `input_forget`")?;
-    let layer = layer_of_cell(&call, (*op, cell), binding)
-        .filter(|l| l.has_consistent_sizes(func))
-        .ok_or("its operands are not float32 of known sizes that fit each other")?;
+    let cell = cell(*op, &call).ok_or(
+        "the recurrent layer has other activations than the default ones, `clip` or `input_forget`",
+    )?;
+    let layer =
+        layer_of_cell(&call, (*op, cell), binding).filter(|l| l.has_consistent_sizes(func)).ok_or(
+            "the recurrent layer's operands are not float32 of known sizes that fit each other",
+        )?;
     match layer.has_few_steps(func) {
         true => {
-            Err("it has too few steps for packing its non-constant weights to be profitable".into())
+            Err("the recurrent layer has too few steps for packing its non-constant weights to be profitable".into())
         }
         false => Ok(layer),
     }

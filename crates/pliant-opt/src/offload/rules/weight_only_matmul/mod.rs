@@ -73,7 +73,9 @@ impl Rule for WeightOnlyMatmul {
             return Ok(Err(KeepReason::NotApplicable));
         };
         if !weight_only_kernel_call::supports_operand(site.func, product.by.x) {
-            return Ok(Err("its left operand has an unknown rank or too many dims".into()));
+            return Ok(
+                Err("the matmul's left operand has an unknown rank or too many dims".into()),
+            );
         }
         let internal_error = |e: &dyn std::fmt::Display| {
             PassError::internal(format!("a matmul cannot be replaced by a kernel call: {e}"))
@@ -81,8 +83,7 @@ impl Rule for WeightOnlyMatmul {
         let packed =
             pack_quantized_weights::pack(&product.weights).map_err(|e| internal_error(&e))?;
         let Some(packed) = packed else {
-            let reason =
-                "its integers span more than 8 bits, or its scales are shared by fewer than 8 rows";
+            let reason = "the matmul's integers span more than 8 bits, or its scales are shared by fewer than 8 rows";
             return Ok(Err(reason.into()));
         };
         let call = weight_only_kernel_call::call(site.func, product.by.x, &packed);
