@@ -206,15 +206,20 @@ impl<'n, 'm> Node<'n, 'm> {
                 .with_help("convert the elements with Cast or DequantizeLinear first"))
             }
             Value::Narrow(_, storage) => self.materialize(storage),
-            Value::Sequence(_) => {
-                Err(Problem::invalid(format!("{} must be a tensor, but is a sequence", what())))
-            }
+            Value::Sequence(_) => Err(Problem::invalid(format!(
+                "{what} must be a tensor, but is a sequence",
+                what = what()
+            ))),
             Value::Object(_, kind) => {
-                let text = format!("{} must be a tensor, but is {}", what(), kind.name());
+                let text = format!(
+                    "{what} must be a tensor, but is {kind}",
+                    what = what(),
+                    kind = kind.name()
+                );
                 Err(Problem::invalid(text))
             }
             Value::Absent | Value::Failed => {
-                Err(Problem::invalid(format!("{} is missing", what())))
+                Err(Problem::invalid(format!("{what} is missing", what = what())))
             }
         }
     }

@@ -63,7 +63,8 @@ impl UnsupportedFeatures {
             1 => "is",
             _ => "are",
         };
-        let message = format!("{} {verb} not supported: {supported}", self.0.join(", "));
+        let features = self.0.join(", ");
+        let message = format!("{features} {verb} not supported: {supported}");
         Err(Problem::unsupported(message))
     }
 }

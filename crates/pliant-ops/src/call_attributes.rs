@@ -27,7 +27,7 @@ impl InferCtx<'_> {
     pub fn int(&self, key: &str) -> Result<i64, InferError> {
         match self.attr(key) {
             AttrValue::Int(v) => Ok(v),
-            _ => Err(self.attr_error(key, format!("{key} must be an integer"))),
+            _ => Err(self.attr_error(key, format!("attribute {key} must be an integer"))),
         }
     }
 
@@ -38,7 +38,7 @@ impl InferCtx<'_> {
     pub fn bool(&self, key: &str) -> Result<bool, InferError> {
         self.attr(key)
             .as_bool()
-            .ok_or_else(|| self.attr_error(key, format!("{key} must be True or False")))
+            .ok_or_else(|| self.attr_error(key, format!("attribute {key} must be True or False")))
     }
 
     /// The value of a data type attribute. `None` if its value is `None`, the empty string or
@@ -51,7 +51,9 @@ impl InferCtx<'_> {
         if value.is_none() || value.as_str().is_some_and(|s| s.is_empty() || s == "void") {
             return Ok(None);
         }
-        let bad = || self.attr_error(key, format!("{key} must be a data type such as \"float32\""));
+        let bad = || {
+            self.attr_error(key, format!("attribute {key} must be a data type such as \"float32\""))
+        };
         value.as_dtype().map(Some).ok_or_else(bad)
     }
 
@@ -65,8 +67,12 @@ impl InferCtx<'_> {
         if value.is_none() {
             return Ok(None);
         }
-        let bad =
-            || self.attr_error(key, format!("{key} must be an integer or a list of integers"));
+        let bad = || {
+            self.attr_error(
+                key,
+                format!("attribute {key} must be an integer or a list of integers"),
+            )
+        };
         let mut axes = Vec::new();
         for axis in value.as_ints().ok_or_else(bad)? {
             let axis = self.normalize_axis(axis, ndim)?;
@@ -107,7 +113,7 @@ impl InferCtx<'_> {
     pub fn float(&self, key: &str) -> Result<f64, InferError> {
         self.attr(key)
             .as_float()
-            .ok_or_else(|| self.attr_error(key, format!("{key} must be a number")))
+            .ok_or_else(|| self.attr_error(key, format!("attribute {key} must be a number")))
     }
 
     /// Reads a float attribute that becomes an element of a tensor of type `dtype`. For integer
@@ -125,7 +131,7 @@ impl InferCtx<'_> {
         }
         Err(self.attr_error(
             key,
-            format!("{key} must be a value of {dtype}, {min} to {max}, but is {value}"),
+            format!("attribute {key} must be a value of {dtype}, {min} to {max}, but is {value}"),
         ))
     }
 
@@ -136,7 +142,8 @@ impl InferCtx<'_> {
     pub fn finite_float(&self, key: &str) -> Result<f64, InferError> {
         match self.float(key)? {
             v if v.is_finite() => Ok(v),
-            v => Err(self.attr_error(key, format!("{key} must be a finite number, but is {v}"))),
+            v => Err(self
+                .attr_error(key, format!("attribute {key} must be a finite number, but is {v}"))),
         }
     }
 
@@ -168,7 +175,7 @@ impl InferCtx<'_> {
                 value.as_str().map_or_else(|| "something else".into(), |s| format!("{s:?}"));
             self.attr_error(
                 key,
-                format!("{key} must be one of {}, but is {actual}", quoted.join(", ")),
+                format!("attribute {key} must be one of {}, but is {actual}", quoted.join(", ")),
             )
         })
     }
@@ -181,11 +188,15 @@ impl InferCtx<'_> {
     /// range.
     pub fn ints(&self, key: &str, n: usize, min: i64) -> Result<Vec<i64>, InferError> {
         let list = self.attr(key).as_ints().ok_or_else(|| {
-            self.attr_error(key, format!("{key} must be an integer or a list of {n} integers"))
+            self.attr_error(
+                key,
+                format!("attribute {key} must be an integer or a list of {n} integers"),
+            )
         })?;
         let list = if list.len() == 1 { vec![list[0]; n] } else { list };
         if list.len() != n {
-            return Err(self.error(format!("{key} has {} values, but {n} are needed", list.len())));
+            return Err(self
+                .error(format!("attribute {key} has {} values, but {n} are needed", list.len())));
         }
         self.check_range(key, &list, min)?;
         Ok(list)
@@ -199,11 +210,13 @@ impl InferCtx<'_> {
         const MAX_SIZE: i64 = 1 << 31;
         match list.iter().find(|&&v| v < min || v > MAX_SIZE) {
             Some(v) if *v < min => {
-                Err(self.attr_error(key, format!("{key} must be at least {min}, but is {v}")))
+                Err(self
+                    .attr_error(key, format!("attribute {key} must be at least {min}, but is {v}")))
             }
-            Some(v) => {
-                Err(self.attr_error(key, format!("{key} must be at most {MAX_SIZE}, but is {v}")))
-            }
+            Some(v) => Err(self.attr_error(
+                key,
+                format!("attribute {key} must be at most {MAX_SIZE}, but is {v}"),
+            )),
             None => Ok(()),
         }
     }
@@ -268,8 +281,12 @@ impl InferCtx<'_> {
             if value.is_none() {
                 return Ok(None);
             }
-            let bad =
-                || self.attr_error(key, format!("{key} must be an integer or a list of integers"));
+            let bad = || {
+                self.attr_error(
+                    key,
+                    format!("attribute {key} must be an integer or a list of integers"),
+                )
+            };
             let ints = value.as_ints().ok_or_else(bad)?;
             let sizes: Vec<Sym> = ints.iter().map(|&v| self.func.syms.int(v)).collect();
             let one = matches!(value, AttrValue::Int(_));
@@ -292,17 +309,19 @@ impl InferCtx<'_> {
     /// If the attribute is absent, not a single integer, or provably too small.
     pub fn size_attr(&mut self, key: &str, min: i64) -> Result<Option<Sym>, InferError> {
         let sizes = self.sizes_attr(key)?;
-        let bad = |ctx: &Self| ctx.attr_error(key, format!("{key} must be one integer"));
+        let bad = |ctx: &Self| ctx.attr_error(key, format!("attribute {key} must be one integer"));
         let Some(sizes) = sizes.filter(|s| s.count().is_none_or(|n| n == 1)) else {
             return Err(bad(self));
         };
         let Some(&[size]) = sizes.known_sizes().as_deref() else { return Ok(None) };
         match self.func.syms.as_int(size) {
             Some(v) if v < min && min == 0 => {
-                Err(self.attr_error(key, format!("{key} must not be negative, but is {v}")))
+                Err(self
+                    .attr_error(key, format!("attribute {key} must not be negative, but is {v}")))
             }
             Some(v) if v < min => {
-                Err(self.attr_error(key, format!("{key} must be at least {min}, but is {v}")))
+                Err(self
+                    .attr_error(key, format!("attribute {key} must be at least {min}, but is {v}")))
             }
             _ => Ok(Some(size)),
         }
@@ -316,7 +335,7 @@ impl InferCtx<'_> {
         match self.attr(key) {
             AttrValue::None => Ok(None),
             AttrValue::List(items) => Ok(Some(items.to_vec())),
-            _ => Err(self.attr_error(key, format!("{key} must be a list"))),
+            _ => Err(self.attr_error(key, format!("attribute {key} must be a list"))),
         }
     }
 
@@ -327,8 +346,8 @@ impl InferCtx<'_> {
     pub fn floats(&self, key: &str) -> Result<Option<Vec<f64>>, InferError> {
         let Some(list) = self.list(key)? else { return Ok(None) };
         let numbers: Option<Vec<f64>> = list.iter().map(AttrValue::as_float).collect();
-        numbers
-            .map(Some)
-            .ok_or_else(|| self.attr_error(key, format!("{key} must be a list of numbers")))
+        numbers.map(Some).ok_or_else(|| {
+            self.attr_error(key, format!("attribute {key} must be a list of numbers"))
+        })
     }
 }

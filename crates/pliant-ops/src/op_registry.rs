@@ -252,14 +252,14 @@ fn check_attrs(ctx: &InferCtx<'_>) -> Result<(), InferError> {
         match (default, value) {
             (Default::Bool(_), Some(AttrValue::Bool(_) | AttrValue::Int(0 | 1))) | (_, None) => {}
             (Default::Bool(_), Some(_)) => {
-                return Err(ctx.error(format!("{key} must be True or False")));
+                return Err(ctx.error(format!("attribute {key} must be True or False")));
             }
             (Default::Float(_), Some(v)) if v.as_float().is_none() => {
-                return Err(ctx.error(format!("{key} must be a number")));
+                return Err(ctx.error(format!("attribute {key} must be a number")));
             }
             (Default::Int(_) | Default::Ints(_), Some(AttrValue::Bool(b))) => {
                 let b = if *b { "True" } else { "False" };
-                return Err(ctx.error(format!("{key} must be an integer, but is {b}")));
+                return Err(ctx.error(format!("attribute {key} must be an integer, but is {b}")));
             }
             _ => {}
         }

@@ -236,7 +236,7 @@ pub fn check_order<'a>(
         if missing.is_empty() {
             return Ok(pass.apply(current));
         }
-        Err(format!("{} requires {missing:?}, which no earlier pass ensures", pass.name))
+        Err(format!("pass {} requires {missing:?}, which no earlier pass ensures", pass.name))
     })
 }
 

@@ -69,8 +69,8 @@ impl Frame {
         match self.value(e)? {
             Value::Func(func) => Ok(func),
             other => Err(InterpError::type_error(format!(
-                "{} is not a function and cannot be called",
-                other.describe()
+                "{value} is not a function and cannot be called",
+                value = other.describe()
             ))),
         }
     }
@@ -171,8 +171,9 @@ impl Frame {
                 Value::Tuple(items) if items.len() == state.len() => items.to_vec(),
                 other => {
                     let (count, what) = (state.len(), other.describe());
-                    let text =
-                        format!("the body of a loop with {count} state values returns {what}");
+                    let text = format!(
+                        "the body of a loop must return its {count} state values, but returns {what}"
+                    );
                     return Err(at(InterpError::type_error(text)));
                 }
             };

@@ -44,14 +44,17 @@ impl Frame {
             ExprData::TupleGetItem(tuple, index) => {
                 let tuple = self.value(*tuple)?;
                 let Some(items) = tuple.as_tuple() else {
-                    let text =
-                        format!("{} is not a tuple, so it has no field {index}", tuple.describe());
+                    let text = format!(
+                        "{value} is not a tuple, so it has no field {index}",
+                        value = tuple.describe()
+                    );
                     return Err(InterpError::type_error(text));
                 };
                 match items.get(*index as usize) {
                     Some(item) => item.clone(),
                     None => {
-                        let text = format!("{} has no field {index}", tuple.describe());
+                        let text =
+                            format!("{value} has no field {index}", value = tuple.describe());
                         return Err(InterpError::type_error(text));
                     }
                 }

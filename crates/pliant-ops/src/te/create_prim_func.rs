@@ -270,8 +270,9 @@ pub(super) fn check_term_count(
     }
     let at_least = if terms == u64::MAX { "at least " } else { "" };
     Err(TeError(format!(
-        "{} has {at_least}{terms} terms when written out as a tree, but at most {max} are allowed: {advice}",
-        what()
+        "{what} has {at_least}{terms} terms when written out as a tree, but at most {max} are \
+         allowed: {advice}",
+        what = what()
     )))
 }
 

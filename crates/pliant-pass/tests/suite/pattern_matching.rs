@@ -399,7 +399,7 @@ fn type_inference_detects_calls_that_can_never_match() {
     let axis = |v: AttrValue| sum.has_attr([("axis", v)]);
     assert_eq!(
         never(&axis(AttrValue::str("hello"))),
-        "relax.sum: axis must be an integer or a list of integers"
+        "relax.sum: attribute axis must be an integer or a list of integers"
     );
     assert_eq!(never(&axis(AttrValue::Int(7))), "");
     assert_eq!(never(&axis(AttrValue::Int(0)).has_dtype(DType::Int64)), "");

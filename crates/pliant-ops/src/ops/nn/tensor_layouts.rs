@@ -91,11 +91,11 @@ impl Layout {
     pub fn check(&self, ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), InferError> {
         match t.ndim {
             Some(ndim) if ndim != self.letters.len() => Err(ctx.error(format!(
-                "{} must have {} dims ({}), but is {}",
-                ctx.operand_name(i),
+                "{operand} must have {} dims ({}), but is {ty}",
                 self.letters.len(),
                 self.letters,
-                ctx.operand_type_text(i)
+                operand = ctx.operand_name(i),
+                ty = ctx.operand_type_text(i)
             ))),
             _ => Ok(()),
         }

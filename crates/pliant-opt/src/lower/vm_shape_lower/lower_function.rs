@@ -432,7 +432,10 @@ impl FunctionLowering<'_> {
         let text = syms.display(sym).to_string();
         let what = match missing[..] {
             [name] if name == text => format!("the symbol {name} is used where nothing defines it"),
-            _ => format!("{} in {text} is used where nothing defines it", missing.join(", ")),
+            _ => format!(
+                "{symbols} in {text} is used where nothing defines it",
+                symbols = missing.join(", ")
+            ),
         };
         let problem = Problem::new(what);
         PassError::User(vec![problem.with_help(

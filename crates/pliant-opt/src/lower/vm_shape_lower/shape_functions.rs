@@ -163,14 +163,14 @@ impl<'a> ShapeFunc<'a> {
                 if self.syms.as_int(b).is_some_and(|b| b != 0) {
                     return Ok(());
                 }
-                let text = format!("{} divides by zero", self.syms.display(sym));
+                let text = format!("{size} divides by zero", size = self.syms.display(sym));
                 let divisor = self.term_value(b)?;
                 let (divisor, zero) = (self.as_int(divisor), self.func.int(0));
                 let holds = self.func.binary(BinOp::Ne, divisor, zero);
                 self.assert_with_values(holds, CheckFailure::Division, &text, Vec::new(), sym)
             }
             _ if self.is_sum_or_product(sym) => {
-                let text = format!("{} does not fit 64 bits", self.syms.display(sym));
+                let text = format!("{size} does not fit 64 bits", size = self.syms.display(sym));
                 let (value, terms) = self.float_estimate(sym)?;
                 let mut holds = self.magnitude_at_most(value, MAX_SIZE);
                 if self.may_cancel(sym) {

@@ -519,8 +519,8 @@ impl FunctionLowering<'_> {
     fn unsolvable_error(&self, func: &Function, dim_match: &DimMatch, dim: usize) -> PassError {
         let text = func.syms.display(dim_match.dims[dim]);
         let problem = Problem::new(format!(
-            "{} is {text}, which does not define its symbols",
-            dim_match.describe_dim(dim)
+            "{location} is {text}, which does not define its symbols",
+            location = dim_match.describe_dim(dim)
         ));
         PassError::User(vec![problem.with_help(
             "give each symbol a dim of its own, or use a dim that is linear in one new symbol, such as n * 2 + 1",
