@@ -12,6 +12,7 @@ use std::sync::Arc;
 use memmap2::Mmap;
 use rustc_hash::FxHashMap;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::io::Errno;
 
 use crate::model_file::SharedMap;
 
@@ -32,15 +33,15 @@ impl ExternalData {
     /// Maps the external data file at `location`, a path relative to the model's folder.
     ///
     /// # Errors
-    /// Describes the problem, without the location.
+    /// Describes the problem, with the location.
     pub(crate) fn map(&mut self, location: &str) -> Result<SharedMap, String> {
         if let Some(map) = self.maps.get(location) {
             return Ok(map.clone());
         }
         let file = self.open(location)?;
         // SAFETY: `Model::open` requires that the model's files do not change while they are mapped.
-        let map =
-            unsafe { Mmap::map(&file) }.map_err(|e| format!("the file cannot be mapped: {e}"))?;
+        let map = unsafe { Mmap::map(&file) }
+            .map_err(|e| format!("the external data '{location}' cannot be mapped: {e}"))?;
         let map = Arc::new(map);
         self.maps.insert(location.into(), map.clone());
         Ok(map)
@@ -50,9 +51,10 @@ impl ExternalData {
     fn open(&mut self, location: &str) -> Result<File, String> {
         let path = relative_path(location)?;
         let Some(folder) = &self.folder else {
-            return Err("the file belongs next to the model, but the model was loaded from bytes and has no folder; \
-                        load the model by its path"
-                .into());
+            return Err(format!(
+                "the external data '{location}' belongs next to the model, but the model was loaded from bytes and has no \
+                 folder; load the model by its path"
+            ));
         };
         if self.handle.is_none() {
             let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
@@ -62,8 +64,9 @@ impl ExternalData {
             self.handle = Some(fd);
         }
         let handle = self.handle.as_ref().ok_or("the model has no folder")?;
-        let file = File::from(open_beneath(handle, &path)?);
-        check_regular_file(&file)?;
+        let file = open_beneath(handle, &path).map_err(|e| open_error(e, location))?;
+        let file = File::from(file);
+        check_regular_file(&file, location)?;
         Ok(file)
     }
 }
@@ -76,70 +79,78 @@ fn relative_path(location: &str) -> Result<PathBuf, String> {
         match part {
             Component::Normal(name) => out.push(name),
             Component::CurDir => {}
-            Component::ParentDir => return Err("the path leaves the model's folder".into()),
+            Component::ParentDir => return Err(leaves_folder(location)),
             Component::RootDir | Component::Prefix(_) => {
-                return Err("the location is an absolute path".into());
+                return Err(format!(
+                    "the external data '{location}' has an absolute path, but the path must be relative to the model"
+                ));
             }
         }
     }
     if out.as_os_str().is_empty() || location.contains('\0') {
-        return Err("the path names no file".into());
+        return Err(format!("the external data '{location}' does not name a file"));
     }
     Ok(out)
 }
 
+/// Describes a location outside of the model's folder.
+fn leaves_folder(location: &str) -> String {
+    format!("the external data '{location}' leaves the model's folder")
+}
+
 /// Opens a relative path below `folder` without following symbolic links.
-fn open_beneath(folder: &OwnedFd, path: &Path) -> Result<OwnedFd, String> {
+fn open_beneath(folder: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
     // `NONBLOCK`, because opening a device or a pipe must not block. The file type is checked afterwards.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     match openat2(folder, path, flags, Mode::empty(), resolve) {
         Ok(fd) => Ok(fd),
-        Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => {
-            open_by_component(folder, path, flags)
-        }
-        Err(e) => Err(open_error(e)),
+        Err(Errno::NOSYS | Errno::PERM) => open_by_component(folder, path, flags),
+        Err(e) => Err(e),
     }
 }
 
 /// Opens a path below `folder` component by component, for systems and sandboxes without `openat2`.
-fn open_by_component(folder: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, String> {
+fn open_by_component(folder: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let mut current: Option<OwnedFd> = None;
     let mut parts = path.components().peekable();
     while let Some(part) = parts.next() {
         let inner = if parts.peek().is_some() { flags | OFlags::DIRECTORY } else { flags };
         let next =
             openat(current.as_ref().unwrap_or(folder), part.as_os_str(), inner, Mode::empty());
-        current = Some(next.map_err(open_error)?);
+        current = Some(next?);
     }
-    current.ok_or_else(|| "the path names no file".into())
+    current.ok_or(Errno::NOENT)
 }
 
 /// Describes an error of the operating system on opening a file.
-fn open_error(e: rustix::io::Errno) -> String {
+fn open_error(e: Errno, location: &str) -> String {
     match e {
-        rustix::io::Errno::LOOP => "the file is a symbolic link, which is not followed".into(),
-        rustix::io::Errno::XDEV => "the path leaves the model's folder".into(),
-        rustix::io::Errno::NOTDIR => {
-            "the file is not in a folder, or its path contains a symbolic link".into()
+        Errno::LOOP => {
+            format!("the external data '{location}' is a symbolic link, which is not followed")
         }
-        e => format!("the file cannot be opened: {e}"),
+        Errno::XDEV => leaves_folder(location),
+        Errno::NOTDIR => format!(
+            "the external data '{location}' is not in a folder, or its path contains a symbolic link"
+        ),
+        e => format!("the external data '{location}' cannot be opened: {e}"),
     }
 }
 
 /// Rejects everything but ordinary files: devices, pipes and folders. Hard links are rejected, too, because they may refer to any
 /// file on the disk.
-fn check_regular_file(file: &File) -> Result<(), String> {
+fn check_regular_file(file: &File, location: &str) -> Result<(), String> {
     use std::os::unix::fs::MetadataExt;
-    let meta = file.metadata().map_err(|e| format!("the file cannot be read: {e}"))?;
+    let meta = file
+        .metadata()
+        .map_err(|e| format!("the external data '{location}' cannot be read: {e}"))?;
     if !meta.is_file() {
-        return Err("the file is not a regular file".into());
+        return Err(format!("the external data '{location}' is not a regular file"));
     }
     if meta.nlink() > 1 {
-        return Err(
-            "the file is a hard link, which may refer to a file outside the model's folder; copy the file"
-                .into(),
-        );
+        return Err(format!(
+            "the external data '{location}' is a hard link, which may refer to a file outside the model's folder; copy the file"
+        ));
     }
     Ok(())
 }

@@ -248,7 +248,7 @@ fn external_bytes(
     if nbytes == 0 {
         return Ok(Bytes::new());
     }
-    let map = external.map(location).map_err(|e| format!("the external data '{location}': {e}"))?;
+    let map = external.map(location)?;
     let end = offset.checked_add(nbytes as u64).filter(|&end| end <= map.len() as u64);
     let (Ok(start), Some(end)) = (usize::try_from(offset), end) else {
         return Err(format!(
