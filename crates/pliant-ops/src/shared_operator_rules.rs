@@ -130,7 +130,10 @@ pub fn require_float(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), I
                 "{operand} must be a tensor of floats, but is {d}",
                 operand = ctx.operand_name(i)
             ))
-            .with_help("convert it: R.astype(x, dtype=\"float32\")")),
+            .with_help(format!(
+                "convert it: R.astype({}, dtype=\"float32\")",
+                ctx.operand_name(i)
+            ))),
         _ => Ok(()),
     }
 }
@@ -146,7 +149,7 @@ pub fn require_number(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), 
                 "{operand} must be a tensor of numbers, but is bool",
                 operand = ctx.operand_name(i)
             ))
-            .with_help("convert it: R.astype(x, dtype=\"int64\")")),
+            .with_help(format!("convert it: R.astype({}, dtype=\"int64\")", ctx.operand_name(i)))),
         _ => Ok(()),
     }
 }

@@ -216,7 +216,7 @@ REFUSED: list[Refused] = [
     Refused("instance_norm_axes", (image, *four[:2]), f"{INSTANCE}1, [2, 2])", "axis 2 appears twice"),
     Refused("instance_norm_size", (x("n", 5, 2), *four[:2]), f"{INSTANCE}1, [2])", "gamma has size 4 for axis 1"),
     Refused("nll_loss_ranks", (x("n", 5), i64("t", "n", 5)), "R.nn.nll_loss(x, t)", "targets must have the dims of"),
-    Refused("nll_loss_shapes", (x(3, 5), i64("t", 4)), "R.nn.nll_loss(x, t)", "must have the same shape"),
+    Refused("nll_loss_shapes", (x(3, 5), i64("t", 4)), "R.nn.nll_loss(x, t)", "must have the shape of predictions"),
     Refused("nll_loss_targets", (x("n", 5), f32("t", "n")), "R.nn.nll_loss(x, t)", "must be a tensor of integers"),
     Refused("nll_loss_weights", (x("n", 5), i64("t", "n"), y(4)), "R.nn.nll_loss(x, t, y)", "weights has size 4"),
     Refused(

@@ -38,15 +38,25 @@ pub static DECLS: &[OpDecl] = &[
     .onnx(&["NegativeLogLikelihoodLoss"]),
 ];
 
-/// The common dims of two operands. Dims are assumed to be equal unless they provably differ.
-fn common_dims(ctx: &mut InferCtx<'_>, a: &[Sym], b: &[Sym]) -> Result<Vec<Sym>, InferError> {
+const SAME_SHAPE: &str = "predictions and labels must have the same shape";
+const SHAPE_WITHOUT_CLASSES: &str =
+    "targets must have the shape of predictions without the class dim";
+
+/// The common dims of two operands. Dims are assumed to be equal unless they provably differ; if
+/// they do, the error is that the operands violate `requirement`.
+fn common_dims(
+    ctx: &mut InferCtx<'_>,
+    a: &[Sym],
+    b: &[Sym],
+    requirement: &str,
+) -> Result<Vec<Sym>, InferError> {
     let fit = a.len() == b.len();
     let dims: Option<Vec<Sym>> = a.iter().zip(b).map(|(&x, &y)| shared_dim(ctx, x, y)).collect();
     match dims.filter(|_| fit) {
         Some(dims) => Ok(dims),
         None => {
             let types = operand_types(ctx);
-            Err(ctx.error(format!("predictions and labels must have the same shape: {types}")))
+            Err(ctx.error(format!("{requirement}: {types}")))
         }
     }
 }
@@ -62,14 +72,14 @@ fn infer_cross(ctx: &mut InferCtx<'_>) -> InferResult {
         )));
     }
     if let (Some(a), Some(b)) = (&p.dims, &l.dims) {
-        common_dims(ctx, a, b)?;
+        common_dims(ctx, a, b, SAME_SHAPE)?;
     }
     Ok(ctx.tensor_type(Some(Vec::new()), None, dtype))
 }
 
 fn te_cross(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (a, b) = (ctx.dims(0)?, ctx.dims(1)?);
-    let dims = common_dims(&mut ctx.infer(), &a, &b)?;
+    let dims = common_dims(&mut ctx.infer(), &a, &b, SAME_SHAPE)?;
     let (p, l) = (ctx.value_with_dims(0, &dims)?, ctx.value_with_dims(1, &dims)?);
     let (dtype, shape) = (p.dtype(), ctx.size_list(&dims));
     let acc_dtype = accumulator(dtype);
@@ -116,7 +126,7 @@ fn infer_nll(ctx: &mut InferCtx<'_>) -> InferResult {
     }
     let mut dims = t.dims.clone();
     if let (Some(a), Some(b)) = (&p.dims, &t.dims) {
-        dims = Some(common_dims(ctx, &dims_without_class(a), b)?);
+        dims = Some(common_dims(ctx, &dims_without_class(a), b, SHAPE_WITHOUT_CLASSES)?);
     }
     Ok(match none {
         true => ctx.tensor_type(dims, t.ndim, p.dtype),
@@ -199,7 +209,8 @@ fn te_nll(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let infer = &mut ctx.infer();
     let reduction = infer.choice("reduction", &REDUCTIONS)?;
     let ignored = te::int(infer.int("ignore_index")?);
-    let dims = common_dims(infer, &dims_without_class(&prediction_dims), &targets)?;
+    let without_class = dims_without_class(&prediction_dims);
+    let dims = common_dims(infer, &without_class, &targets, SHAPE_WITHOUT_CLASSES)?;
     let class = usize::from(prediction_dims.len() > 1);
     let others =
         prediction_dims.iter_mut().enumerate().filter(|(i, _)| *i != class).map(|(_, d)| d);
