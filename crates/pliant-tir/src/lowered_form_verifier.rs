@@ -168,13 +168,16 @@ fn verify_expr(f: &PrimFunc, e: Expr) -> Result<(), String> {
             if ta.dtype == tb.dtype {
                 Ok(())
             } else {
-                Err(format!("the operands of a binary operator have the types {ta} and {tb}"))
+                Err(format!(
+                    "the operands of a binary operator must have the same type, but have {ta} and {tb}"
+                ))
             }
         }
         ExprData::Select(c, a, b) => same_lanes(&[*c, *a, *b]),
-        ExprData::Cast(to, a) if f.expr_ty(*a).lanes != to.lanes => {
-            Err(format!("a cast of {} to {to} changes the number of lanes", f.expr_ty(*a)))
-        }
+        ExprData::Cast(to, a) if f.expr_ty(*a).lanes != to.lanes => Err(format!(
+            "a cast must keep the number of lanes, but casts {} to {to}",
+            f.expr_ty(*a)
+        )),
         ExprData::Call(Intrin::CallExtern, args, _) => verify_kernel_arguments(f, args),
         ExprData::Call(Intrin::CallKernel, args, _) => KernelCall::of_args(f, args).map(drop),
         ExprData::Call(Intrin::IfThenElse, ..) => Ok(()),

@@ -93,7 +93,8 @@ impl Tensor {
     fn view_at(&self, data: *mut u8) -> Option<View> {
         match self.view {
             Some((elements, offset)) => {
-                View::within((data, self.dtype, elements), offset, &self.dims, &self.strides).ok()
+                let buffer = (data, self.dtype, elements);
+                View::within("x", buffer, offset, &self.dims, &self.strides).ok()
             }
             None => View::new(data, self.dtype, &self.dims, Some(&self.strides)),
         }

@@ -86,7 +86,9 @@ impl LoopFrame<'_, '_, '_> {
     fn binary(&mut self, op: BinOp, a: Expr, b: Expr) -> Result<Val> {
         let (ta, tb) = (self.f.expr_ty(a), self.f.expr_ty(b));
         if ta.dtype != tb.dtype {
-            return Err(malformed(&format!("the operands of {op:?} have types {ta} and {tb}")));
+            return Err(malformed(&format!(
+                "the operands of {op:?} must have the same type, but have {ta} and {tb}"
+            )));
         }
         let a = self.operand(a)?;
         // Short-circuit evaluation, because the first operand may guard the second one.

@@ -138,13 +138,13 @@ fn no_inputs_problem() -> Problem {
 
 fn accumulate(n: &mut Node<'_, '_>, op: &str) -> ExprResult {
     let mut inputs = n.tensors()?.into_iter();
-    let first = inputs.next().ok_or_else(|| no_inputs_problem())?;
+    let first = inputs.next().ok_or_else(no_inputs_problem)?;
     inputs.try_fold(first, |sum, x| n.op(op, &[sum, x]))
 }
 
 fn mean(n: &mut Node<'_, '_>) -> ConvertResult {
     let mut inputs = n.tensors()?;
-    let first = *inputs.first().ok_or_else(|| no_inputs_problem())?;
+    let first = *inputs.first().ok_or_else(no_inputs_problem)?;
     let input_dtype = n.dtype(first)?;
     let wide = wide_float(input_dtype);
     for input in &mut inputs {

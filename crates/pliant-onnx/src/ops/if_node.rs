@@ -24,7 +24,7 @@ fn if_node(n: &mut Node<'_, '_>) -> ConvertResult {
             return Err(Problem::invalid(message));
         }
     }
-    let cond = n.condition_input(0, "the condition")?;
+    let cond = n.condition_input(0, "the condition (input 0)")?;
     // If the condition is constant, only one graph is converted.
     if let Some([c]) = n.const_ints(0).as_deref() {
         return convert_subgraph(n, if *c != 0 { then } else { other });

@@ -305,7 +305,7 @@ fn te_arg_reduce(ctx: &mut LegalizeCtx<'_>, name: &str, kind: &str) -> TeResult 
         return Ok(vec![te::compute(axes.out_shape(), name, |_| te::int(0))]);
     };
     let count = axes.count();
-    let empty = ctx.error("the reduced axis is empty");
+    let empty = ctx.error("the reduced axis is empty, so it has no element to return");
     if count.is_const(0) {
         return Err(empty);
     }

@@ -264,7 +264,7 @@ fn median_rank(b: &mut Body, shape: &[Expr], axis: usize) -> Expr {
     let none = others.fold(te::lt(&te::int(0), &te::int(0)), |none, (_, d)| {
         te::or(&none, &te::eq(d, &te::int(0)))
     });
-    b.assert(&te::or(&some, &none), "relax.median: the reduced axis is empty");
+    b.assert(&te::or(&some, &none), "relax.median: the reduced axis is empty, so it has no median");
     te::maximum(&te::floordiv(&(&shape[axis] - 1), &te::int(2)), &te::int(0))
 }
 

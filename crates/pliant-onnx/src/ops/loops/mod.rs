@@ -68,8 +68,11 @@ fn loop_node(n: &mut Node<'_, '_>) -> ConvertResult {
         }
         None => None,
     };
-    let condition =
-        if n.has_input(1) { n.condition_input(1, "the condition")? } else { n.scalar(true)? };
+    let condition = if n.has_input(1) {
+        n.condition_input(1, "the condition (input 1)")?
+    } else {
+        n.scalar(true)?
+    };
     let mut first =
         vec![("i".to_owned(), n.scalar(0i64)?.into()), ("goes_on".to_owned(), condition.into())];
     for i in 0..carried {
