@@ -23,4 +23,4 @@ class Module:
 
 # expect
 # main: Tensor([6], int32) [-2147483648.0000, 1.0000, -8.0000, 1.0000, -1.0000, 0.0000]
-# zero: error: power: relax.power: 0 to a negative power
+# zero: error: power: relax.power: cannot raise 0 to a negative power

@@ -221,7 +221,7 @@ fn integer_power(ctx: &mut LegalizeCtx<'_>) -> TeResult {
             if !dtype.is_uint() {
                 let negative = te::lt(&n, &constant(0));
                 let message = CheckFailure::Division
-                    .mark(&format!("{op}: an integer 0 cannot be raised to a negative power"));
+                    .mark(&format!("{op}: cannot raise 0 to a negative power"));
                 b.assert(&te::or(&te::not(&negative), &te::ne(&x, &constant(0))), message);
                 let sign = te::select(&odd(&n), &constant(-1), &constant(1));
                 let minus_one_power = te::select(&te::eq(&x, &constant(-1)), &sign, &constant(0));
