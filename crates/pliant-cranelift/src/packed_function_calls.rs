@@ -146,8 +146,8 @@ impl FuncGen<'_, '_> {
         self.call_stack_bytes += u64::from(bytes);
         if self.call_stack_bytes > MAX_CALL_STACK_BYTES {
             return unsupported(format!(
-                "the operands of the function's calls of packed functions and kernels and of its parallel loops take more than \
-                 {MAX_CALL_STACK_BYTES} bytes of stack"
+                "the function needs more than {MAX_CALL_STACK_BYTES} bytes of stack for the operands of its calls: packed functions, \
+                 kernels and parallel loops"
             ));
         }
         let data = StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 3);

@@ -61,7 +61,7 @@ pub fn code_payload(code: u64) -> u32 {
 #[repr(C)]
 #[derive(Debug)]
 pub struct BodyContext {
-    /// The address of the VM's attention word, a counter that interrupts change. A body reads it
+    /// The address of the VM's attention word, a counter that is incremented on every interrupt. A body reads it
     /// before every call and every backward jump.
     pub attention: *const AtomicU64,
     /// The last value of the attention word that the driver has handled. If the attention word differs, the body returns

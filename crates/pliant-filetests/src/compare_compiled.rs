@@ -9,7 +9,7 @@ use pliant_ir::IRModule;
 
 use rustc_hash::FxHashMap;
 
-use crate::exec::{
+use crate::interpret_modules::{
     SIZES, TestLibrary, compare_values, copy_args, generate_inputs, public_functions,
 };
 use crate::packed_functions::{FUNCTIONS, Function};

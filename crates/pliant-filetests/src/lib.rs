@@ -24,12 +24,12 @@
 //! each line prefixed with `# `. `PLIANT_BLESS=1` writes it.
 //!
 //! Every module that an `opt` test produces is verified and printed, and must parse back to an equal module. The interpreter
-//! executes every public graph function before and after the passes, with the symbols at [`exec::SIZES`] and the same inputs, and
-//! the results are compared. The script of each test without expected errors is also compiled, and its results in the virtual
+//! executes every public graph function before and after the passes, with the symbols at [`interpret_modules::SIZES`] and the
+//! same inputs, and the results are compared. The script of each test without expected errors is also compiled, and its results in the virtual
 //! machine are compared with the interpreter's at the same sizes. Scripts may call the packed functions of `packed_functions`.
 
 mod compare_compiled;
-pub mod exec;
+pub mod interpret_modules;
 mod lowered_loop_checks;
 mod packed_functions;
 mod random_inputs;

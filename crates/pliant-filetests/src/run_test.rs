@@ -11,7 +11,7 @@ use pliant_pass::{PassContext, PassError, Sequential};
 use pliant_script::NoHost;
 
 use crate::test_case::{Case, ExpectedError, TestKind};
-use crate::{compare_compiled, exec};
+use crate::{compare_compiled, interpret_modules};
 
 /// Runs a file test. Returns the output, which the caller compares with the expectation.
 pub(crate) fn check(case: &Case) -> Result<String, String> {
@@ -41,7 +41,7 @@ pub(crate) fn check(case: &Case) -> Result<String, String> {
         }
         TestKind::Run => {
             no_errors_expected(case)?;
-            let text = exec::digest(&module)?;
+            let text = interpret_modules::digest(&module)?;
             if case.execute {
                 compare_compiled::compare(&module, case.compile_error.as_deref())?;
             }
@@ -110,7 +110,7 @@ fn check_passes(
     }
     let text = round_trip(&after)?;
     if case.execute {
-        exec::compare(&before, &after)?;
+        interpret_modules::compare(&before, &after)?;
         compare_compiled::compare(&before, case.compile_error.as_deref())?;
     }
     Ok(text)

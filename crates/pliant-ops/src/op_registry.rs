@@ -127,7 +127,7 @@ impl Registry {
             if self.named(&name[..dot]).is_some() {
                 let group = &name[..dot];
                 return Err(InferError::new(format!(
-                    "{name}: {group} is an operator, not a group"
+                    "{name} cannot be an operator, because {group} is an operator and not a namespace"
                 )));
             }
         }
@@ -136,7 +136,7 @@ impl Registry {
         let user = self.user_ops();
         match self.decls().map(|decl| decl.name).chain(user).find(inside) {
             Some(other) => Err(InferError::new(format!(
-                "{name}: the name is taken by the group of the operator {other}"
+                "{name} cannot be an operator, because it is the namespace of the operator {other}"
             ))),
             None => Ok(()),
         }

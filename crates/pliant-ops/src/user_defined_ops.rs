@@ -236,7 +236,7 @@ const EXAMPLE_DTYPE: DType = DType::Float32;
 /// Example types that replace the unknown types of operands, so that the user's function can be called for type inference.
 #[derive(Clone, Copy)]
 struct TypeExample {
-    /// The rank of operands whose rank is not known.
+    /// The rank that is assumed for operands of unknown rank.
     rank: usize,
     /// Whether an example has replaced an unknown rank or data type.
     is_guessed: bool,

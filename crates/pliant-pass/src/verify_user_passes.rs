@@ -37,7 +37,7 @@ pub(crate) fn verify_result(
     );
     Err(PassError::User(vec![match (old, new) {
         (Some(old), Some(new)) => problem.with_help(format!(
-            "the pass's input module is in {}, and its result in {}",
+            "compare the input of the pass, in the file {}, with its result, in the file {}",
             old.display(),
             new.display()
         )),

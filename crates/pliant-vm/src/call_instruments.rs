@@ -38,7 +38,8 @@ pub enum CalleeKind {
     Builtin,
     /// A packed function of the host.
     Packed,
-    /// A graph function or a closure. Its event after the call is reported before its body runs.
+    /// A graph function or a closure. The VM enters its body after the instruction of the call, so the event after the call is
+    /// reported before the body runs.
     GraphFunction,
 }
 

@@ -270,7 +270,7 @@ class ExecBuilder:
     def emit_ret(self, result: Operand) -> None:
         """Emits the return of the value in the register `result`."""
     def f(self, name: str) -> Operand:
-        """The operand for a function as a value."""
+        """The operand that passes the function `name` as a value to a call."""
     def get(self) -> Executable:
         """Finishes the executable, validates it and returns it. Raises `ExecutableError` if the
         bytecode is invalid."""

@@ -204,10 +204,12 @@ def matrix_set_diag(data: Tensor, diagonal: Tensor, k: int | tuple[int, int] = 0
     """
     low, high = (k, k) if isinstance(k, int) else k
     sides = align.split("_")
-    if low > high or len(sides) != 2 or not {*sides} <= {"LEFT", "RIGHT"}:
+    if low > high:
+        raise ValueError(f"matrix_set_diag: k must be a diagonal or a range (low, high) with low <= high, got {k}")
+    if len(sides) != 2 or not {*sides} <= {"LEFT", "RIGHT"}:
         raise ValueError(
-            f"matrix_set_diag: k must be a diagonal or a range (low, high), got {k}, and align two of LEFT and RIGHT"
-            f" joined by '_', such as 'RIGHT_LEFT', got '{align}'"
+            "matrix_set_diag: align must be 'RIGHT_LEFT', 'LEFT_RIGHT', 'LEFT_LEFT' or 'RIGHT_RIGHT',"
+            f" got '{align}'"
         )
     rows, columns = data.shape[-2], data.shape[-1]
     longest = tir.min(rows + min(high, 0), columns - max(low, 0))

@@ -1,5 +1,5 @@
-"""Sizes that exceed 64 bits in programs that allocate no such tensor: an error, never loops over a
-wrapped size."""
+"""A size that exceeds 64 bits is an error, also in programs that allocate no tensor of this size. Loops never run over a
+size that wrapped around."""
 
 from __future__ import annotations
 

@@ -43,21 +43,21 @@ pub(crate) struct RootKinds {
     pub kinds: u16,
 }
 
-/// Bit for calls of a function of the module, of a function value or of a packed function.
+/// The bit in [`RootKinds::kinds`] for calls of a function of the module, of a function value or of a packed function.
 pub(crate) const CALL: u16 = 1;
-/// Bit for tuples.
+/// The bit in [`RootKinds::kinds`] for tuples.
 pub(crate) const TUPLE: u16 = 2;
-/// Bit for accesses to a field of a tuple.
+/// The bit in [`RootKinds::kinds`] for accesses to a field of a tuple.
 pub(crate) const FIELD: u16 = 4;
-/// Bit for literal scalars, strings and data types.
+/// The bit in [`RootKinds::kinds`] for literal scalars, strings and data types.
 pub(crate) const LEAF: u16 = 8;
-/// Bit for names of functions.
+/// The bit in [`RootKinds::kinds`] for names of functions.
 pub(crate) const NAME: u16 = 16;
-/// Bit for all other values: parameters, branches, local functions.
+/// The bit in [`RootKinds::kinds`] for all other values: parameters, branches, local functions.
 pub(crate) const OTHER: u16 = 32;
-/// Bit for tensor constants.
+/// The bit in [`RootKinds::kinds`] for tensor constants.
 pub(crate) const CONSTANT: u16 = 64;
-/// Bit for literal shapes.
+/// The bit in [`RootKinds::kinds`] for literal shapes.
 pub(crate) const SHAPE: u16 = 128;
 const ALL: u16 = CALL | TUPLE | FIELD | LEAF | NAME | OTHER | CONSTANT | SHAPE;
 

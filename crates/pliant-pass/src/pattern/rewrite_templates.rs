@@ -86,7 +86,9 @@ impl Template {
     pub fn apply(&self, cx: &mut RewriteCx<'_>, matched: &Match) -> Result<Expr, PassError> {
         let (bindings, result) = self
             .instantiate(cx.func, cx.ops, matched)
-            .ok_or_else(|| PassError::user("the pattern function does not use all of its parameters, so the match has no values for the unused ones"))?;
+            .ok_or_else(|| PassError::user(
+                "the pattern function does not use all of its parameters, so the match has no values for the unused ones",
+            ))?;
         cx.adopt(bindings);
         Ok(result)
     }

@@ -39,7 +39,7 @@ impl SizeTerm {
 }
 
 impl SizePattern {
-    /// Creates the pattern of a single symbol with the given key.
+    /// Creates the pattern of a size that is a single symbol. All patterns with the same `key` match the same size.
     pub fn symbol(key: u64) -> Self {
         let mut arena = SymArena::default();
         let var = arena.fresh_var("n");

@@ -387,7 +387,9 @@ impl OwnerState {
                 self.stage = Stage::Finished(func.clone());
                 Ok(func)
             }
-            _ => Err(Error::Internal("the function is not under construction".into())),
+            _ => Err(Error::Internal(
+                "the function is finished or abandoned, so it cannot be finished again".into(),
+            )),
         }
     }
 

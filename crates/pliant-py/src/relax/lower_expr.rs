@@ -185,8 +185,7 @@ impl OwnerState {
             Node::Func(func) => self.local_function(func.data()),
             Node::Root(owner) => self.import_root(owner),
             _ => Err(Error::Internal(
-                "an expression without operands reached lower_node, which converts only others"
-                    .into(),
+                "lower_node converts expressions that have operands, but got one without".into(),
             )),
         }
     }

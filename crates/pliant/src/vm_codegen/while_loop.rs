@@ -62,7 +62,7 @@ impl FunctionGen<'_> {
             let exit = self.inline_function(name, state, captured, exit)?;
             let Exit::Condition { exit_jumps, body_jumps } = exit else {
                 return Err(PassError::internal(
-                    "code generation of a loop condition has replaced its kind of exit",
+                    "inlining a loop condition must return the jumps of its exits, but returned those of another kind of function",
                 ));
             };
             let here = self.exec.here();

@@ -32,7 +32,8 @@ def place(i: int, n: int, m: int, mode: str, roi: tuple[float, float]) -> Fracti
 
 
 def scaled_place(i: int, n: int, m: int, mode: str, scale: float) -> Fraction:
-    """Like `place`, for a given ratio of the sizes (ONNX Resize with scales)."""
+    """The input coordinate of result `i`, as `place` returns it, for an explicit `scale` instead of the
+    ratio of the sizes `m` (result) and `n` (input), as in ONNX Resize with scales."""
     exact = Fraction(scale)
     whole, centre = n * exact, Fraction(2 * i + 1, 2) / exact
     if mode == "align_corners":

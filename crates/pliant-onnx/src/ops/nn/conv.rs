@@ -96,7 +96,9 @@ fn causal_conv(n: &mut Node<'_, '_>) -> ConvertResult {
         w.get(2).and_then(|&k| n.func().syms.as_int(k)),
     ) else {
         return Err(Problem::known_only_at_run_time("the shape of the weight (input 1)")
-            .with_help("declare the numbers in the file, or with dynamic_shapes"));
+            .with_help(
+                "declare the number of channels and the filter size of the weight in the model file, or with dynamic_shapes",
+            ));
     };
     let before = n.func().syms.int(filter - 1);
     let past = match n.optional_tensor(3)? {
