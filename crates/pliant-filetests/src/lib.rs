@@ -25,8 +25,9 @@
 //!
 //! Every module that an `opt` test produces is verified and printed, and must parse back to an equal module. The interpreter
 //! executes every public graph function before and after the passes, with the symbols at [`interpret_modules::SIZES`] and the
-//! same inputs, and the results are compared. The script of each test without expected errors is also compiled, and its results in the virtual
-//! machine are compared with the interpreter's at the same sizes. Scripts may call the packed functions of `packed_functions`.
+//! same inputs, and the results are compared. The script of each test without expected errors is also compiled, and its results
+//! in the virtual machine are compared with the interpreter's at the same sizes. Scripts may call the packed functions of
+//! `packed_functions`.
 
 mod compare_compiled;
 pub mod interpret_modules;

@@ -304,14 +304,8 @@ impl Call {
         let dims = self.dims(operand);
         let rank = view.shape().len();
         let Some(leading) = leading_dims(dims, rank) else {
-            let (count, list) = (dims.len(), dims.join(", "));
-            let message = match dims.first().is_some_and(|d| d.starts_with('*')) {
-                true => format!(
-                    "operand {name} has {rank} dims, expected at least {} ({list})",
-                    count - 1
-                ),
-                false => format!("operand {name} has {rank} dims, expected {count} ({list})"),
-            };
+            let expected = expected_rank(dims);
+            let message = format!("operand {name} has {rank} dims, expected {expected}");
             return fail(KernelErrorKind::Shape, message);
         };
         let Some(bytes) = view.span_bytes() else {
@@ -427,6 +421,15 @@ impl Call {
             }
         }
         Ok(())
+    }
+}
+
+/// Describes the number of dims of an operand with the declared dims `dims`, and their names.
+fn expected_rank(dims: &[&str]) -> String {
+    let (count, list) = (dims.len(), dims.join(", "));
+    match dims.first().is_some_and(|d| d.starts_with('*')) {
+        true => format!("at least {} ({list})", count - 1),
+        false => format!("{count} ({list})"),
     }
 }
 

@@ -110,7 +110,6 @@ fn compile_into(
     let dump = dump_dir.clone().map(|dir| Arc::new(DumpIr::new(dir)));
     ctx.instruments.push(timing.clone());
     ctx.instruments.extend(dump.clone().map(|d| d as Arc<dyn Instrument>));
-
     // An invalid module is a user error whatever its origin. No pass receives it.
     verify(&module)?;
     let signatures = signatures(&module);
@@ -142,10 +141,8 @@ fn compile_into(
         Some(loop_codegen::kernel_info(compiled.get(name)?, default_kernel_info(name, func)))
     };
     let signature_text = serde_json::to_string(&signatures).map_err(|e| {
-        Error::internal(
-            "bytecode",
-            format!("the signatures of the executable cannot be written: {e}"),
-        )
+        let message = format!("the signatures of the executable cannot be written: {e}");
+        Error::internal("bytecode", message)
     })?;
     let inputs = CodegenInputs {
         kernel_info: &info,
@@ -177,8 +174,8 @@ fn compile_into(
         kernels: table.len(),
         explanation: explanation(&ctx, options),
     };
-    let (module, threads) = (Some(module), options.threads);
-    Ok(CompiledModule::new(executable, table, module, signatures, stats, threads, on_drop))
+    let module = Some(module);
+    Ok(CompiledModule::new(executable, table, module, signatures, stats, options.threads, on_drop))
 }
 
 /// Creates the explanation of the compilation from the remarks of its passes, with a note if the

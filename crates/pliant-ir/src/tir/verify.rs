@@ -192,11 +192,10 @@ impl Verifier<'_> {
                 Pending::Stmt(s, depth) => {
                     visited += 1;
                     if depth > MAX_DEPTH || visited > MAX_STMTS {
-                        self.error(
-                            error_codes::PL0312,
-                            format!("the statements of the function are nested deeper than {MAX_DEPTH} levels, or are more than {MAX_STMTS}"),
+                        let message = format!(
+                            "the statements of the function are nested deeper than {MAX_DEPTH} levels, or are more than {MAX_STMTS}"
                         );
-                        return;
+                        return self.error(error_codes::PL0312, message);
                     }
                     self.check_stmt(s, depth + 1, &mut stack);
                 }
@@ -222,12 +221,10 @@ impl Verifier<'_> {
         let data = self.f.buffer(b);
         if !data.strides.is_empty() || data.elem_offset.is_some() {
             let name = data.name.clone();
-            self.error(
-                error_codes::PL0303,
-                format!(
-                    "the allocated buffer '{name}' has strides or an offset, which only buffers of parameters can have"
-                ),
+            let message = format!(
+                "the allocated buffer '{name}' has strides or an offset, which only buffers of parameters can have"
             );
+            self.error(error_codes::PL0303, message);
         }
         if !self.buffers.insert(b) {
             let name = self.f.buffer(b).name.clone();

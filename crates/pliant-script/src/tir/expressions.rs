@@ -5,6 +5,7 @@ use pliant_ir::tir::bind_calls::contains_calls;
 use pliant_ir::tir::{BinOp, Buffer, Expr as IrExpr, ExprData, Intrin, Ty};
 use pliant_tensor::{DType, DTypeKind};
 
+use super::fold_floats::fold_floats;
 use super::{Local, PrimParser};
 use crate::host_environment::{HostSym, HostSymOp, HostValue};
 use crate::python::ast::{self, CmpOp, Expr, ExprKind, Range, UnaryOp};
@@ -551,26 +552,16 @@ Err(self.error(ErrorKind::Value, e.range, message))
         if let (Some(x), Some(y)) = (literal(&a), literal(&b))
             && (matches!(a, Val::Float(_)) || matches!(b, Val::Float(_)) || op == Py::Div)
         {
-            let folded = match op {
-                Py::Add => x + y,
-                Py::Sub => x - y,
-                Py::Mul => x * y,
-                Py::Div => x / y,
-                Py::Pow => x.powf(y),
-                Py::FloorDiv => (x / y).floor(),
-                Py::Mod => x - (x / y).floor() * y,
-                _ => {
-                    return Err(self.error(
-                        ErrorKind::Value,
-                        range,
-                        format!(
-                            "operator '{}' is defined for integers, but not for floats",
-                            op.symbol()
-                        ),
-                    ));
+            return match fold_floats(op, x, y) {
+                Some(folded) => Ok(Val::Float(folded)),
+                None => {
+                    let message = format!(
+                        "operator '{}' is defined for integers, but not for floats",
+                        op.symbol()
+                    );
+                    Err(self.error(ErrorKind::Value, range, message))
                 }
             };
-            return Ok(Val::Float(folded));
         }
         if let (Val::Int(x), Val::Int(y), Py::Pow) = (&a, &b, op) {
             return match u32::try_from(*y).ok().and_then(|y| x.checked_pow(y)) {

@@ -5,15 +5,19 @@
 //! | `signatures` | signatures, size declarations |
 //! | `buffers` | buffer types, `match_buffer`, allocations, regions |
 //! | `statements` | statements |
+//! | `bind_statement` | `T.bind` |
 //! | `loops` | `for`, `T.grid` and similar |
 //! | `blocks` | blocks and their axes |
 //! | `expressions` | expressions and their typing rules |
+//! | `fold_floats` | arithmetic on float constants |
 //! | `calls` | calls: typed literals, intrinsics |
 
+mod bind_statement;
 mod blocks;
 mod buffers;
 mod calls;
 mod expressions;
+mod fold_floats;
 mod kernel_call;
 mod loops;
 mod signatures;

@@ -12,7 +12,7 @@ use crate::python::ast::{BinOp, Call, Expr, ExprKind, Range, Stmt, StmtKind};
 use crate::script_errors::{ErrorKind, Reported, Res};
 
 /// An element of a list of statements. The scope of a `let` or an allocation is the rest of the list.
-enum Item {
+pub(super) enum Item {
     Stmt(IrStmt),
     Let(Var, IrExpr),
     Alloc(Buffer),
@@ -544,37 +544,6 @@ impl<'s> PrimParser<'_, 's> {
             message,
             format!("write: {help} T.{name}(...):"),
         )
-    }
-
-    /// Parses `T.bind(value, var=x)`, which defines a variable whose scope is the rest of the list.
-    fn bind(&mut self, call: &Call<'s>, range: Range, out: &mut Vec<Item>) -> Res<()> {
-        let var =
-            call.keywords.iter().find(|k| k.name == "var").map(|k| &k.value).or(call.args.get(1));
-        let (Some(value), Some(var)) = (call.args.first(), var) else {
-            return Err(self.error(
-                ErrorKind::Arguments,
-                range,
-                "T.bind takes two arguments: a value and the name of a variable",
-            ));
-        };
-        let Some(name) = var.as_name() else {
-            return Err(self.error(
-                ErrorKind::Structure,
-                var.range,
-                "the second argument of T.bind must be a name",
-            ));
-        };
-        let value = self.scalar(value, None)?;
-        self.bind_name(name, value, out);
-        Ok(())
-    }
-
-    /// Defines the variable `name` with the given value. `x = T.int32()` may have declared the name before.
-    fn bind_name(&mut self, name: &'s str, value: IrExpr, out: &mut Vec<Item>) {
-        let ty = self.f.expr_ty(value);
-        let var = self.f.add_var(name, VarTy::Value(ty));
-        self.define(name, Local::Var(var));
-        out.push(Item::Let(var, value));
     }
 
     // ---- with ----

@@ -232,13 +232,11 @@ pub(super) fn convolution(
         result: binding.var,
         removed: Vec::new(),
     };
-    if shape.len() != dims + 2
-        || input_channels.and_then(|&d| func.syms.as_int(d)) != Some(channels)
-    {
-        return Err(
-            "the channels of the convolution's input are not known to be those of its weights"
-                .into(),
-        );
+    let input_channels = input_channels.and_then(|&d| func.syms.as_int(d));
+    if shape.len() != dims + 2 || input_channels != Some(channels) {
+        let reason =
+            "the channels of the convolution's input are not known to be those of its weights";
+        return Err(reason.into());
     }
     match c.has_valid_numbers() {
         true => c.if_profitable(),

@@ -1,0 +1,122 @@
+//! Rules for convolutions: choice of the implementation, and sizes of blocks.
+
+use pliant_machine::Machine;
+/// Whether groups of a grouped convolution share panels of weights.
+pub use pliant_tensor::may_share_panels;
+
+use super::partition::pieces;
+
+/// Maximum number of results of a block, per filter. All results of a block use the same slice
+/// of the weights, which has this many rows and, with 64 filters, takes three quarters of the
+/// first-level cache. On Emerald Rapids, blocks of 96 results with slices are 1.2 times as fast
+/// as without slices at 7 x 7 x 512, and as fast at other sizes. On Zen 5, blocks of 64 results
+/// take 1.05 to 1.2 times as long.
+pub fn block_pixels() -> usize {
+    (Machine::host().caches.l1 / 4 * 3 / (64 * size_of::<f32>())).clamp(24, MAX_BLOCK_PIXELS)
+}
+/// Maximum value of [`block_pixels`] on any machine, by which the kernels' scratch memory is sized.
+pub const MAX_BLOCK_PIXELS: usize = 96;
+/// The number of pieces into which a convolution with only a few blocks of results is divided.
+/// Not measured.
+pub fn short_pieces() -> usize {
+    2 * pieces()
+}
+/// Number of multiply-adds that a depthwise convolution computes per microsecond.
+pub fn depthwise_unit() -> usize {
+    Machine::host().rates.depthwise
+}
+/// Number of elements that are copied per microsecond.
+pub fn copied_unit() -> usize {
+    Machine::host().rates.copied
+}
+/// Maximum number of filters for which convolutions are computed by dot products over channels.
+pub const FEW_FILTERS: usize = 4;
+
+/// Whether a convolution by few filters is faster as dot products over channels than with panels of 16 filters, which
+/// would mostly be padding. Each dot product ends with a horizontal sum, which takes about as long as a few vector
+/// multiply-adds.
+pub const fn few_filters_are_faster(filters: usize, channels: usize, taps: usize) -> bool {
+    filters <= FEW_FILTERS && channels >= 8 && channels.saturating_mul(taps) >= 64
+}
+
+/// Whether vectors of adjacent results are faster than vectors of channels or filters. The
+/// input is first copied to one plane for each channel. Time relative to the implementations
+/// with vectors of channels or filters, for 3 images of 74 x 91 with 3 x 3 filters and one
+/// thread (AMD EPYC with AVX-512): 0.34 for 3 channels and 3 filters, 0.15 for 1 channel and 1
+/// filter, 0.46 to 0.74 for 16 to 32 channels and 1 filter, 0.4 to 0.63 for 16 to 64 channels
+/// and 4 filters, 1.17 for 64 channels and 1 filter.
+pub const fn few_channels_are_faster(filters: usize, channels: usize, line: usize) -> bool {
+    filters <= FEW_FILTERS && (channels <= 4 || line >= 8 && channels <= 16 * (filters + 1))
+}
+
+/// Number of taps of a filter row for which depthwise convolutions use the sweep, which loads each input once for all taps
+/// of a filter row.
+pub const SWEPT_TAPS: usize = 3;
+
+/// Whether a line of a depthwise convolution is computed as a sweep, which loads each input
+/// once for all taps of a filter row instead of once for each tap. Speedups by sweeps with one
+/// thread and AVX-512: 1.5 for lines of 28 to 112 pixels, 1.05 to 1.6 for 14 and 7 pixels; with
+/// AVX2: 1.2 to 1.4 and 0.9 to 1.1. With stride 2, where adjacent results share fewer inputs, a
+/// sweep took 1.2 times as long.
+pub const fn sweeps(taps: usize, stride: usize, dilation: usize) -> bool {
+    taps == SWEPT_TAPS && stride == 1 && dilation == 1
+}
+
+/// Approximate number of lines of a piece of a grouped convolution. Each piece fills a new line buffer, which has two more
+/// lines for 3 x 3 filters. Not measured.
+const BAND_LINES: usize = 16;
+/// Minimum number of lines of a piece of a grouped convolution, if the convolution has fewer
+/// pieces than [`short_pieces`]. Not measured. With 3 x 3 filters, four lines of results need
+/// six rows of inputs.
+const MIN_BAND_LINES: usize = 4;
+/// Maximum panel width, in columns (filters), of a group that has its own panels, for the
+/// implementation of grouped convolution with few filters per group: two vectors of 512 bits.
+/// For 3 x 3 filters with stride 1 and 32 groups, this implementation is 12 times as fast as
+/// the GEMM for 4 channels per group, 5 times for 8, 3 times for 16 and 2 times for 32.
+const MAX_GROUP_WIDTH: i64 = 32;
+/// Maximum number of elements of a line buffer, unless even a minimal part of a line needs more: half of a first-level cache.
+/// Not measured.
+pub fn line_elements() -> usize {
+    Machine::host().caches.l1 / 2 / size_of::<f32>()
+}
+
+/// Whether the sums of a group's panel of `width` columns stay in registers over all taps.
+pub const fn sums_fit_registers(width: i64) -> bool {
+    width <= MAX_GROUP_WIDTH
+}
+
+/// Returns the number of bands (ranges of lines) into which an image of `lines` lines is divided in a grouped convolution,
+/// if each band is further divided into `other_pieces` pieces.
+pub fn bands(lines: usize, other_pieces: usize) -> usize {
+    let bands = lines.div_ceil(BAND_LINES).max(short_pieces().div_ceil(other_pieces));
+    bands.min(lines.div_ceil(MIN_BAND_LINES))
+}
+
+/// Maximum number of input elements of a Winograd block, unless [`MIN_TILES`] need more: a second-level cache, at most 1
+/// MB. On Emerald Rapids, Winograd convolution as a whole is 1.5 to 2.1 times as fast as the implicit GEMM for images of
+/// 56 x 56 to 14 x 14 (`convolution/winograd`). With 512 KB on Zen 5, convolutions take up to 1.05 times as long.
+fn block_elements() -> usize {
+    Machine::host().caches.l2.min(1 << 20) / size_of::<f32>()
+}
+/// Maximum number of tiles of a Winograd block. Each tile is a row of A in the matrix products,
+/// which reach 81 % and more of the peak from 16 rows on (table "Products with packed
+/// weights").
+const MAX_TILES: usize = 96;
+const MIN_TILES: usize = 24;
+/// Approximate number of elements to which the Winograd input transform is applied per
+/// microsecond: half of the number of elements that are copied per microsecond. Not measured.
+pub fn transformed_unit() -> usize {
+    Machine::host().rates.copied / 2
+}
+
+/// Returns the number of tiles of a Winograd block, for transformed tiles of `elements` elements and `channels` channels.
+pub fn block_tiles(elements: usize, channels: usize) -> usize {
+    (block_elements() / (elements * channels.max(1))).clamp(MIN_TILES, MAX_TILES)
+}
+
+/// Whether each thread computes whole Winograd blocks. It does so if there are enough blocks for all threads, or too
+/// little work to synchronise the threads twice. Otherwise, the threads transform the inputs together and then share the
+/// panels of each block. Not measured separately.
+pub fn by_blocks(blocks: usize, units: usize) -> bool {
+    blocks >= pieces() || units < 2 * pieces()
+}
