@@ -441,3 +441,18 @@ fn special_powers_are_those_of_the_platform() {
         }
     }
 }
+
+#[test]
+fn silu_is_accurate_down_to_its_cutoff() {
+    let silu_of = |x: f32| silu(&mut Host::<f32>(PhantomData), &x);
+    let exact = |x: f64| x / (1.0 + (-x).exp());
+    for x in arguments(40).filter(|x| !x.is_nan() && *x >= -86.0 && x.is_finite()) {
+        let error = ulps(silu_of(x), exact(x.into()));
+        assert!(error <= 4.0, "silu({x:e}): the error of {error} ulp exceeds the limit");
+    }
+    assert!(silu_of(f32::NAN).is_nan());
+    assert_eq!(silu_of(f32::INFINITY), f32::INFINITY);
+    for x in [-88.0, -1e30, f32::NEG_INFINITY] {
+        assert_eq!(silu_of(x), 0.0, "silu({x:e})");
+    }
+}
