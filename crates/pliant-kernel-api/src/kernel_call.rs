@@ -493,7 +493,7 @@ mod tests {
         let mut call = product(2);
         let data = std::ptr::without_provenance_mut(3 << 20);
         call.set_operand(0, View::new(data, DType::Float32, &[2, 3], None));
-        let shared = "kernel matmul_bfloat16_weight: operand out shares memory with x";
+        let shared = "kernel matmul_bfloat16_weight: operand out shares memory with operand x, but is a result";
         assert_eq!(message(&call), shared);
         call.set_operand(0, View::new(data, DType::Float32, &[2, 3], Some(&[9, 1])));
         let gaps = "operand x has strides [9, 1], expected rows without gaps";

@@ -268,7 +268,7 @@ mod tests {
         .expect_err("too late");
         assert_eq!(
             error,
-            "OffloadDequantized requires [Dequantized], which no earlier pass ensures"
+            "pass OffloadDequantized requires [Dequantized], which no earlier pass ensures"
         );
     }
 

@@ -143,6 +143,11 @@ passes! {
         gate: Gate::OptLevel(1),
         make: EliminateCommonSubexpr::default(),
     }
+    "RemoveRedundantReshape" in Canonicalize: "Merge chains of reshapes, and of transposes" {
+        requires: [InPlaceMarked],
+        invalidates: [NoDeadCode, NormalBlocks, NoDeadReaders],
+        make: RemoveRedundantReshape,
+    }
     "DeadCodeElimination" in Canonicalize: "Remove unused bindings and unreachable functions" {
         ensures: [NoDeadCode, NoUnreachableFunctions, NoDeadReaders],
         invalidates: [NormalBlocks],
@@ -155,11 +160,6 @@ passes! {
         invalidates: [Dequantized, NoDeadCode, NormalBlocks, NoUnreachableFunctions],
         gate: Gate::OptLevel(2),
         make: FoldConstant::default(),
-    }
-    "RemoveRedundantReshape" in Canonicalize: "Merge chains of reshapes, and of transposes" {
-        requires: [InPlaceMarked],
-        invalidates: [NoDeadCode, NormalBlocks, NoDeadReaders],
-        make: RemoveRedundantReshape,
     }
     "ConvertToDataflow" in Canonicalize: "Put pure bindings into dataflow blocks" {
         ensures: [DataflowBlocks],

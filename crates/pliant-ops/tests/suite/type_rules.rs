@@ -64,12 +64,12 @@ fn broadcasting() {
         where | bool(n, 1), float32(m), float32() | | R.Tensor((n, m), dtype="float32")
         where | float32(n), float32(n), float32(n) | | !the condition must be a tensor of bool
         broadcast_to | float32(n, 1), shape(2, n, m) | | R.Tensor((2, n, m), dtype="float32")
-        broadcast_to | float32(3), shape(4) | | !size 3 does not broadcast to 4
+        broadcast_to | float32(3), shape(4) | | !size 3 does not broadcast to size 4
         broadcast_to | float32(n), shape(m) | | R.Tensor((m,), dtype="float32")
         where | bool(n), float32(m), float32(n) | | R.Tensor((T.Select(n == 1, m, n),), dtype="float32")
         matmul | float32(n, 2, 3), float32(m, 3, 4) | | R.Tensor((T.Select(n == 1, m, n), 2, 4), dtype="float32")
         matmul | float32(2, 2, 3), float32(3, 3, 4) | | !dims 2 and 3 (axis -3)
-        broadcast_to | float32(3), shape(1) | | !size 3 does not broadcast to 1
+        broadcast_to | float32(3), shape(1) | | !size 3 does not broadcast to size 1
         "#,
     );
 }
