@@ -276,7 +276,7 @@ class Module:
             "for i in range(4):\n    with T.block('b'):\n        v = T.axis.spatial(4, i)\n        T.where(F(v) > 1)\n        B[v] = 1",
             "in T.where or in the range of an axis",
         ),
-        ("B[0] = " + " + ".join(["F(0)"] * 600), "contains 600 calls, more than 500"),
+        ("B[0] = " + " + ".join(["F(0)"] * 600), "contains 600 function calls, more than 500"),
     ],
 )
 def test_calls_in_unsupported_positions_are_rejected(body: str, message: str) -> None:

@@ -61,7 +61,7 @@ def test_equality_is_structural() -> None:
         (lambda n, A: A[1], IndexError, "2 dims, but is read with 1 indices"),
         (lambda n, A: list(A), TypeError, "cannot be iterated"),
         (lambda n, A: te.compute((n,), lambda i, j: i), ValueError, "takes 2 indices, but the shape has 1 dims"),
-        (lambda n, A: te.compute((n,), lambda i: "x"), TypeError, "got str"),
+        (lambda n, A: te.compute((n,), lambda i: "x"), TypeError, "required here, not str"),
         (lambda n, A: te.placeholder((-1,)), ValueError, "non-negative"),
         (lambda n, A: te.placeholder((2,), "float31"), TypeError, "unknown dtype"),
         (lambda n, A: te.sum(A[0, 0], axis=[n]), TypeError, "te.reduce_axis"),

@@ -66,5 +66,5 @@ def test_non_expression_results_are_rejected() -> None:
     def nothing(bb: relax.BlockBuilder, call: relax.Call) -> Any:
         return None
 
-    with pytest.raises(TypeError, match="the function for relax.add returned NoneType, not an expression"):
+    with pytest.raises(TypeError, match="the legalization function for operator relax.add returned NoneType, not an expression"):
         relax.transform.LegalizeOps({"relax.add": nothing})(Module)

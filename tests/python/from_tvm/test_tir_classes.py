@@ -160,7 +160,7 @@ def test_invalid_parts_are_reported() -> None:
         tir.BufferLoad(3, [i])
     with pytest.raises(TypeError, match="'A' has elements of type float32, not float16"):
         A.vload([i], "float16")
-    with pytest.raises(ValueError, match="iter_type must be .*, not 7"):
+    with pytest.raises(ValueError, match="the iter_type of an IterVar must be .*, not 7"):
         tir.IterVar((0, 4), i, 7)
     with pytest.raises(ValueError, match="handle parameter 'c' is not matched with a buffer"):
         tir.PrimFunc([a, b, tir.Var("c", "handle")], func.body, buffer_map=func.buffer_map)
@@ -170,7 +170,7 @@ def test_invalid_parts_are_reported() -> None:
     handle = tir.Var("h", "handle")
     with pytest.raises(ValueError, match="'h' is a handle, which cannot be a loop variable or an axis"):
         tir.PrimFunc([a, b], tir.For(handle, 0, 4, 0, tir.Evaluate(one)), buffer_map=func.buffer_map)
-    with pytest.raises(ValueError, match="iter_type must be .*, not -1"):
+    with pytest.raises(ValueError, match="the iter_type of an IterVar must be .*, not -1"):
         tir.IterVar((0, 4), i, -1)
     part = tir.Block([], [], [], "part", func.body, match_buffers=[object()])
     with pytest.raises(pliant.error.UnsupportedError, match="match_buffers of a block is not supported"):

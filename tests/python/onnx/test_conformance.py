@@ -110,7 +110,7 @@ def test_the_backend_runs_nodes_and_models() -> None:
     assert rep.run({"x": np.full((3, 4, 5), -3, np.float32)})[0].min() == 3
     with pytest.raises(ValueError, match="no input 'z'"):
         rep.run({"z": x})
-    with pytest.raises(ValueError, match="got 2 inputs"):
+    with pytest.raises(ValueError, match="2 inputs are passed, but the model takes 1"):
         rep.run([x, x])
     with pytest.raises(ValueError, match="CUDA"):
         onnx_backend.prepare(model, "CUDA")

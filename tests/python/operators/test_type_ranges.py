@@ -197,5 +197,5 @@ def test_single_scales_are_per_tensor(mode: str, make: str) -> None:
             want = np.round(x / scale) + zero if make == "quantize" else (x.astype("int64") - zero) * scale
             np.testing.assert_array_equal(got, want)
     for wrong in (scales[:2], scales[:0]):
-        with pytest.raises(pliant.PliantError, match="must have .* elements"):
+        with pytest.raises(pliant.PliantError, match="must have 1 element or"):
             runs(module, mode, x, wrong, zeros)

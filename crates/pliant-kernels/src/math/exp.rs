@@ -167,8 +167,8 @@ pub fn silu<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let denominator = b.add(&one, &e);
     let numerator = b.select_lt(x, &zero, &e, &one);
     let gate = b.div(&numerator, &denominator);
-    let y = b.mul(x, &gate);
-    b.select_lt(x, &lowest, &zero, &y)
+    let gate = b.select_lt(x, &lowest, &zero, &gate);
+    b.mul(x, &gate)
 }
 
 /// Returns `e^|x| / 2` and `e^-|x| / 2`. The first value is halved before the scaling by a power of

@@ -39,13 +39,13 @@
 //! [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination).
 //!
 //! # Never
-//! Removes a reshape whose shapes are not provably equal, or a reshape whose operand a call may write to later. Merges transposes
+//! Removes a reshape whose shapes are not provably equal, or a reshape whose operand a call may write to or free later. Merges transposes
 //! in a module with calls that write to their operands.
 
-use pliant_ir::{AttrValue, Attrs, IRModule};
 use pliant_ir::relax::type_lattice::is_subtype;
 use pliant_ir::relax::visit::{Event, walk};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
+use pliant_ir::{AttrValue, Attrs, IRModule};
 use pliant_pass::binding_rewrites::{
     Substitution, drop_empty_blocks, mark_outputs, reachable_seqs, shape_vars, substitute_result,
 };
@@ -54,6 +54,7 @@ use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::memory_aliases::{MemoryAliases, ParamUses, has_local_functions};
+use crate::analysis::result_binding::is_kill;
 use crate::common::lowered_operators::RESHAPE;
 use crate::common::matmul_and_conv_operands::{PERMUTE_DIMS, call_operands, permute_axes};
 
@@ -72,6 +73,7 @@ impl ModulePass for RemoveRedundantReshape {
             if let Some(uses) = &uses {
                 pinned.extend(views_of_written_operands(func, uses));
             }
+            pinned.extend(views_of_freed_operands(func));
             let merges_transposes = uses.is_none();
             let mut reshapes = Reshapes { pinned, merges_transposes, ..Reshapes::default() };
             let mut changed = false;
@@ -98,6 +100,40 @@ fn views_of_written_operands(func: &Function, uses: &ParamUses) -> Vec<Var> {
             && (unknown || memory.view_is_written(b.var))
         {
             out.push(b.var);
+        }
+    });
+    out
+}
+
+/// Returns the results of reshapes and transposes that must stay separate tensors, because a binding ends the life of the operand.
+fn views_of_freed_operands(func: &Function) -> Vec<Var> {
+    let mut freed = FxHashSet::default();
+    walk(func, func.root(), |event| {
+        if let Event::LeaveBinding(_, b) = event
+            && is_kill(func, b)
+            && let ExprData::Call { args, .. } = func.expr(b.value)
+        {
+            let vars = func.list(*args).iter().filter_map(|&arg| match func.expr(arg) {
+                ExprData::Var(v) => Some(*v),
+                _ => None,
+            });
+            freed.extend(vars);
+        }
+    });
+    let mut out = Vec::new();
+    if freed.is_empty() {
+        return out;
+    }
+    walk(func, func.root(), |event| {
+        if let Event::LeaveBinding(_, b) = event {
+            let reshaped = reshape_of(func, b.value).map(|(operand, _)| operand);
+            let transposed = || call_operands(func, b.value, PERMUTE_DIMS).map(|(args, _)| args[0]);
+            if let Some(operand) = reshaped.or_else(transposed)
+                && let ExprData::Var(v) = func.expr(operand)
+                && freed.contains(v)
+            {
+                out.push(b.var);
+            }
         }
     });
     out

@@ -93,7 +93,7 @@ def resized(a: Array, size: tuple[int, ...], **given: Any) -> Array | Refusal:
     """Resizes images (n, c, ...) with exact weights."""
     dims = a.shape[2:]
     if any(n == 0 and m > 0 for n, m in zip(dims, size, strict=True)):
-        return Refusal("the data has no elements")
+        return Refusal("data has no elements")
     n = len(dims)
     roi = given.get("roi") or [0.0] * (2 * n)
     scales = given.get("scales") or [None] * n

@@ -157,7 +157,7 @@ def padded(a: Array, pairs: Sequence[tuple[int, int]], mode: str) -> Array | Ref
     for size, pair in zip(a.shape, pairs, strict=True):
         need = {"reflect": max(pair) + 1}.get(mode, 1) if max(pair) > 0 else 0
         if size < need:
-            return Refusal(f"it needs {need}")
+            return Refusal(f"this pad_mode needs a size of at least {need}")
     kept = [np.arange(size)[max(0, -b) : size - max(0, -e)] for size, (b, e) in zip(a.shape, pairs, strict=True)]
     return np.pad(a[np.ix_(*kept)], [(max(b, 0), max(e, 0)) for b, e in pairs], NUMPY_MODES[mode])
 

@@ -111,7 +111,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
             let [before, after, need] = [pair.0, pair.1, need].map(|s| ctx.dim_text(s));
             return Err(ctx.error(format!(
                 "axis {axis} of size {dim} is too small for padding {before} and \
-                 {after}: this pad_mode needs at least {need} elements"
+                 {after}: this pad_mode needs a size of at least {need}"
             )));
         }
         let syms = &mut ctx.func.syms;
