@@ -1,4 +1,5 @@
-//! Checks the style of source files: lengths of files, functions and lines, module comments, and no paths of development machines.
+//! Checks the style of source files: lengths of files, functions and lines, module comments, no paths of development machines, and
+//! no names of missing source files in documentation.
 
 use std::path::Path;
 use std::process::Command;
@@ -46,9 +47,33 @@ pub fn check(root: &Path) -> Result<Vec<String>, String> {
         // A file deleted in the working tree is still listed until the deletion is committed.
         let Ok(text) = std::fs::read_to_string(root.join(path)) else { continue };
         check_file(path, &text, &mut problems);
+        if path.ends_with(".md") && path != "CHANGELOG.md" {
+            check_named_files(path, &text, &listing, &mut problems);
+        }
     }
     check_allowed_long_functions(root, &mut problems);
     Ok(problems)
+}
+
+/// Checks that the repository has each Rust file that a page of documentation names between backticks. A name may omit leading
+/// folders. The changelog is not checked, since it names files of earlier versions.
+fn check_named_files(path: &str, text: &str, listing: &str, problems: &mut Vec<String>) {
+    for (number, line) in text.lines().enumerate() {
+        for name in line.split('`').skip(1).step_by(2).filter(|name| name.ends_with(".rs")) {
+            let is_path = name.chars().all(|c| c.is_alphanumeric() || "_-./".contains(c));
+            let exists = |file: &str| {
+                file.strip_suffix(name).is_some_and(|p| p.is_empty() || p.ends_with('/'))
+            };
+            let exists =
+                listing.lines().any(|file| exists(file) || exists(&file.replace("/src/", "/")));
+            if is_path && !exists {
+                problems.push(format!(
+                    "{path}:{}: names the file {name}, which does not exist",
+                    number + 1
+                ));
+            }
+        }
+    }
 }
 
 fn check_file(path: &str, text: &str, problems: &mut Vec<String>) {

@@ -1,5 +1,5 @@
-//! The cost model for choosing between algorithms. The compiler chooses without knowing symbolic sizes, so a choice must be good
-//! for every shape that the model can have at run time.
+//! The cost model for choices that the compiler makes between algorithms, such as Winograd's algorithm for convolutions. The
+//! compiler chooses without knowing symbolic sizes, so a choice must be good for every shape that the model can have at run time.
 
 use crate::Machine;
 

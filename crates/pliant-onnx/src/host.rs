@@ -1,7 +1,7 @@
 //! The names of the host functions that imported programs call. They implement sequences and
 //! optionals, whose length or presence may be non-constant.
 //!
-//! The crate `pliant` implements and registers these functions (`pliant/src/host`). A dynamic
+//! The crate `pliant` implements and registers these functions (`pliant/src/onnx_host_functions`). A dynamic
 //! sequence is a tuple. A chain is the linked list of values that the iterations of a loop collect.
 //! Appending to it does not copy the existing items.
 

@@ -1,4 +1,13 @@
 //! The declarations of the kernels, one file per kernel or family of kernels, and the table of all kernels.
+//!
+//! A new kernel with its offload rule touches:
+//!
+//! | file | content |
+//! |---|---|
+//! | a file in this folder, and `KERNELS` below | the declaration with its reference implementation |
+//! | a file in `pliant-kernels/src`, and `ENTRIES` in its `lib.rs` | the implementation |
+//! | a file in `pliant-opt/src/offload/rules`, and `builtin` in its `mod.rs` | the rule that offloads operators to the kernel |
+//! | a file in `pliant-kernels/src/algorithm_selection` | the choice of algorithms and pieces, if the kernel has any |
 
 mod activation;
 pub mod arg_reduce;

@@ -1,5 +1,5 @@
 //! Converts foreign arrays to tensors without copying: through the buffer protocol (NumPy) and through DLPack (other
-//! libraries).
+//! libraries). The tensor keeps the array alive, and is read-only if the array is.
 
 use std::ffi::{CStr, c_char, c_int};
 

@@ -1,4 +1,5 @@
-//! Converts values to arguments of loop functions and to conditions of branches.
+//! Converts values to arguments of loop functions and to conditions of branches. Rejects arguments of the wrong kind, and
+//! read-only tensors that the function writes.
 
 use pliant_exec::LoopFuncParam;
 use pliant_tensor::{DType, Tensor};

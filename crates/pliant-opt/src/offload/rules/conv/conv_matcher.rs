@@ -1,4 +1,5 @@
-//! Recognises convolutions that the kernel `conv` supports, and their epilogues.
+//! Recognises convolutions that the kernel `conv` supports, and their epilogues. Decides whether a convolution uses Winograd's
+//! algorithm, for which the compiler transforms the filters.
 
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, Attrs, DType, Op};

@@ -1,10 +1,10 @@
 //! # What it does
 //! Offloads convolutions to the kernel `conv` and packs their weights into panels that the kernel reads sequentially: constants
 //! at compile time, other weights by a loop function in each call. A per-channel bias and an activation become the epilogue; in
-//! channels-last layout, a residual does, too. In this layout, constant 3 x 3 filters over 64 or more channels are transformed
-//! for Winograd's algorithm F(2x2, 3x3). The setting `winograd` selects another tile or disables this. Groups share panels if
-//! each has 2, 4 or 8 filters and not more channels than filters. A transposed convolution becomes a loop function with one
-//! kernel call for each phase of its strides.
+//! channels-last layout, a residual does, too. In this layout, constant 3 x 3 filters with strides and dilations of 1, one group,
+//! and at least 64 channels and 64 filters are transformed for Winograd's algorithm F(2x2, 3x3) if they fit into a cache. The
+//! setting `winograd` selects another tile or disables this. Groups share panels if each has 2, 4 or 8 filters and not more
+//! channels than filters. A transposed convolution becomes a loop function with one kernel call for each phase of its strides.
 //!
 //! # Before
 //! ```python
