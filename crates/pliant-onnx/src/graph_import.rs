@@ -49,6 +49,22 @@ use node_source_spans::SourceSpans;
 
 /// Imports a model as a module with the function `main`.
 ///
+/// # Examples
+/// ```
+/// use pliant_onnx::{ImportOptions, Limits, Model, import};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # const RELU: &[u8] = b"\x08\x08\x3a\x25\x0a\x0c\x0a\x01x\x12\x01y\x22\x04Relu\x5a\x10\x0a\x01x\x12\
+/// #     \x0b\x0a\x09\x08\x01\x12\x05\x0a\x03\x12\x01n\x62\x03\x0a\x01y\x42\x02\x10\x12";
+/// // `RELU` contains a model with the node y = Relu(x), where x has the shape [n].
+/// let model = Model::from_bytes(RELU, Limits::default())?;
+/// let imported = import(&model, &ImportOptions::default())?;
+/// assert!(imported.module.get("main").is_some());
+/// assert_eq!((&imported.inputs[0][..], &imported.outputs[0][..]), ("x", "y"));
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// All problems that prevent the import, in the order of the nodes.
 pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, ImportError> {
@@ -98,6 +114,22 @@ fn all_problems(model: &Model, graph: &GraphProto, options: &ImportOptions) -> V
 
 /// Imports a model like [`import`], and adds the nodes to `sources`, so that run-time errors of the program name the node from
 /// which they come.
+///
+/// # Examples
+/// ```
+/// use pliant_onnx::{ImportOptions, Limits, Model, import_with};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # const RELU: &[u8] = b"\x08\x08\x3a\x25\x0a\x0c\x0a\x01x\x12\x01y\x22\x04Relu\x5a\x10\x0a\x01x\x12\
+/// #     \x0b\x0a\x09\x08\x01\x12\x05\x0a\x03\x12\x01n\x62\x03\x0a\x01y\x42\x02\x10\x12";
+/// // `RELU` contains a model with the node y = Relu(x), where x has the shape [n].
+/// let model = Model::from_bytes(RELU, Limits::default())?;
+/// let mut sources = pliant_diag::SourceMap::new();
+/// let imported = import_with(&model, &ImportOptions::default(), &mut sources)?;
+/// assert!(imported.nodes.contains("Relu"));
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// As [`import`].

@@ -20,6 +20,22 @@ use crate::proto::type_proto::Value as TypeValue;
 use crate::proto::{ModelProto, TensorProto, ValueInfoProto};
 
 /// A decoded model file, whose weights are borrowed from the mapped file.
+///
+/// # Examples
+/// ```
+/// use pliant_onnx::{Limits, Model};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # const RELU: &[u8] = b"\x08\x08\x3a\x25\x0a\x0c\x0a\x01x\x12\x01y\x22\x04Relu\x5a\x10\x0a\x01x\x12\
+/// #     \x0b\x0a\x09\x08\x01\x12\x05\x0a\x03\x12\x01n\x62\x03\x0a\x01y\x42\x02\x10\x12";
+/// // `RELU` contains a model with the node y = Relu(x), where x has the shape [n].
+/// let model = Model::from_bytes(RELU, Limits::default())?;
+/// assert_eq!(model.opset(), Some(18));
+/// assert_eq!(model.inputs(), [("x".to_string(), vec!["n".to_string()])]);
+/// assert!(Model::from_bytes(&b"not a model"[..], Limits::default()).is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Model {
     pub(crate) proto: ModelProto,

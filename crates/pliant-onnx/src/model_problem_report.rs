@@ -57,6 +57,22 @@ pub struct Finding {
 
 /// Checks that a model is well-formed, and that every node can be converted. Nodes downstream of a failed node are checked as far
 /// as the file declares their input types.
+///
+/// # Examples
+/// ```
+/// use pliant_onnx::{ImportOptions, Limits, Model, check};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # const RELU: &[u8] = b"\x08\x08\x3a\x25\x0a\x0c\x0a\x01x\x12\x01y\x22\x04Relu\x5a\x10\x0a\x01x\x12\
+/// #     \x0b\x0a\x09\x08\x01\x12\x05\x0a\x03\x12\x01n\x62\x03\x0a\x01y\x42\x02\x10\x12";
+/// // `RELU` contains a model with the node y = Relu(x), where x has the shape [n].
+/// let model = Model::from_bytes(RELU, Limits::default())?;
+/// let report = check(&model, &ImportOptions::default());
+/// assert!(report.is_ok());
+/// assert_eq!((report.nodes, report.operators["Relu"]), (1, 1));
+/// # Ok(())
+/// # }
+/// ```
 pub fn check(model: &Model, options: &ImportOptions) -> Report {
     let mut report = Report {
         producer: model.producer(),

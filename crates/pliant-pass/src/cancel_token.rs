@@ -5,6 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A cancellation flag that the compiler polls between passes and between functions. Clones share the flag.
+///
+/// # Examples
+/// ```
+/// use pliant_pass::CancelToken;
+///
+/// let token = CancelToken::new();
+/// let other = token.clone();
+/// std::thread::spawn(move || other.cancel()).join().expect("the thread ends");
+/// assert!(token.is_cancelled());
+/// // A token can also ask the host.
+/// assert!(CancelToken::with_poll(|| true).is_cancelled());
+/// ```
 #[derive(Clone, Default)]
 pub struct CancelToken(Arc<Inner>);
 

@@ -27,6 +27,17 @@ static LIMIT: AtomicUsize = AtomicUsize::new(0);
 static RELEASE_CACHES: OnceLock<fn()> = OnceLock::new();
 
 /// Sets the maximum number of bytes that tensors, storages and scratch memory may hold at a time. `None` restores the default.
+///
+/// # Examples
+/// ```
+/// use pliant_tensor::{DType, Tensor, held_bytes, set_memory_limit};
+///
+/// set_memory_limit(Some(held_bytes() + (1 << 20)));
+/// let large = || Tensor::zeros(&[1 << 20], DType::Float32);
+/// assert!(large().is_err(), "4 MiB exceed the limit");
+/// set_memory_limit(None);
+/// assert!(large().is_ok());
+/// ```
 pub fn set_memory_limit(bytes: Option<usize>) {
     let limit = bytes.map_or(0, |b| b.max(1));
     LIMIT.store(limit, Ordering::Relaxed);
@@ -72,6 +83,14 @@ impl Drop for Reserved {
 
 /// Returns the memory limit in bytes that was set. `None` if the default applies, or if the
 /// environment variable is invalid, which the next allocation reports.
+///
+/// # Examples
+/// ```
+/// use pliant_tensor::{memory_limit, set_memory_limit};
+///
+/// set_memory_limit(Some(1 << 30));
+/// assert_eq!(memory_limit(), Some(1 << 30));
+/// ```
 pub fn memory_limit() -> Option<usize> {
     requested_limit().ok().flatten()
 }
@@ -90,6 +109,18 @@ fn requested_limit() -> Result<Option<usize>, TensorError> {
 
 /// Returns the number of bytes that count towards the memory limit now, including cached free
 /// blocks.
+///
+/// # Examples
+/// ```
+/// use pliant_tensor::{DType, Tensor, held_bytes};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let before = held_bytes();
+/// let tensor = Tensor::zeros(&[1024], DType::Float32)?;
+/// assert!(held_bytes() >= before + tensor.nbytes());
+/// # Ok(())
+/// # }
+/// ```
 pub fn held_bytes() -> usize {
     HELD.load(Ordering::Relaxed)
 }

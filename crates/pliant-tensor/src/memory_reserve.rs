@@ -76,6 +76,19 @@ pub fn check() -> Result<(), TensorError> {
 }
 
 /// The system allocator, except that a failed small allocation frees the reserve and is retried.
+///
+/// # Examples
+/// ```standalone_crate
+/// use pliant_tensor::memory_reserve::{Allocator, check, prepare};
+///
+/// #[global_allocator]
+/// static ALLOCATOR: Allocator = Allocator;
+///
+/// fn main() {
+///     prepare();
+///     assert!(check().is_ok());
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Allocator;
 

@@ -73,6 +73,19 @@ pub(crate) const OBJECT: usize = size_of::<Object>();
 ///
 /// Clones share the data. The handle is `Send + Sync`. Reading through it is safe as long as code that writes through raw pointers
 /// (compiled code, [`Tensor::data_ptr`]) does not write to tensors that are being read.
+///
+/// # Examples
+/// ```
+/// use pliant_tensor::{DType, Tensor};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut x = Tensor::from_slice(&[2, 3], &[0.0f32, 1.0, 2.0, 3.0, 4.0, 5.0])?;
+/// assert_eq!((x.shape(), x.dtype()), (&[2i64, 3][..], DType::Float32));
+/// x.as_mut_slice::<f32>()?[0] = 6.0;
+/// assert_eq!(x.reshape(&[6])?.to_vec::<f32>()?, [6.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Tensor(Arc<Object>);
 

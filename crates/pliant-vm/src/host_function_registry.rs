@@ -9,10 +9,46 @@ use crate::memory_pool::{alloc_workspace, free_workspace};
 use crate::{Value, VmError};
 
 /// A host function that a program can call by name, with values as arguments.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+///
+/// use pliant_vm::{PackedFunc, Value, VmError};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let negate: PackedFunc = Arc::new(|args: &[Value]| match args {
+///     [Value::Int(value)] => Ok(Value::Int(-value)),
+///     _ => Err(VmError::type_error("negate takes one integer")),
+/// });
+/// assert_eq!(negate(&[Value::Int(3)])?.as_int(), Some(-3));
+/// assert!(negate(&[]).is_err());
+/// # Ok(())
+/// # }
+/// ```
 pub type PackedFunc = Arc<dyn Fn(&[Value]) -> Result<Value, VmError> + Send + Sync>;
 
 /// A host function that behaves like a library kernel: it receives the caller's runtime with the worker team for parallel loops and
 /// the interrupt flag. It cannot call packed functions through the runtime.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+///
+/// use pliant_vm::{LibraryFunc, Value, VmError, get_func, register_library_func};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let first: LibraryFunc = Arc::new(|runtime, args| match args {
+///     _ if runtime.is_interrupted() => Err(VmError::Interrupted),
+///     [first, ..] => Ok(first.clone()),
+///     [] => Ok(Value::None),
+/// });
+/// register_library_func("docs.first", first, true);
+/// let first = get_func("docs.first").expect("it is registered");
+/// assert_eq!(first(&[Value::Int(1), Value::Int(2)])?.as_int(), Some(1));
+/// # Ok(())
+/// # }
+/// ```
 pub type LibraryFunc =
     Arc<dyn Fn(&KernelRuntime, &[Value]) -> Result<Value, VmError> + Send + Sync>;
 

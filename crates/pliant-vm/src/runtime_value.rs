@@ -17,6 +17,22 @@ use crate::{PackedFunc, RunOptions, VmError};
 pub type Object = Arc<dyn Any + Send + Sync>;
 
 /// A run-time value. Cloning is cheap: large contents are shared.
+///
+/// # Examples
+/// ```
+/// use pliant_tensor::Tensor;
+/// use pliant_vm::Value;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let x = Tensor::from_slice(&[2], &[1.0f32, 2.0])?;
+/// let value = Value::tuple([Value::Tensor(x), Value::Int(3), Value::str("text")]);
+/// let items = value.as_tuple().expect("a tuple");
+/// assert_eq!(items[0].as_tensor().expect("a tensor").shape(), [2]);
+/// assert_eq!(items[1].as_int(), Some(3));
+/// assert_eq!(items[2].kind(), "a string");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Default)]
 pub enum Value {
     /// The absence of a value. Unused registers contain this variant.

@@ -32,6 +32,20 @@ use crate::signature::signatures;
 
 /// Creates the pass context that the compile options describe. Every call creates new dump and
 /// timing instruments.
+///
+/// # Examples
+/// ```
+/// use pliant::CompileOptions;
+///
+/// let options = CompileOptions {
+///     opt_level: Some(1),
+///     disabled_passes: vec!["FoldConstant".into()],
+///     ..CompileOptions::default()
+/// };
+/// let context = pliant::pass_context(&options);
+/// assert_eq!(context.opt_level, 1);
+/// assert!(!context.enables("FoldConstant", 0));
+/// ```
 pub fn pass_context(options: &CompileOptions) -> PassContext {
     let mut ctx = PassContext::new(pliant_ops::registry()).with_cancel(options.cancel.clone());
     if let Some(level) = options.opt_level {
@@ -54,6 +68,28 @@ pub fn pass_context(options: &CompileOptions) -> PassContext {
 }
 
 /// Compiles a module at any stage into a program.
+///
+/// # Examples
+/// ```
+/// use pliant::{CompileOptions, Tensor, Value, compile};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let script = r#"
+/// @R.function
+/// def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+///     return R.add(x, x)
+/// "#;
+/// let module = pliant::parse("double.py", script).map_err(|(error, _)| error)?.module;
+/// let program = compile(module, &CompileOptions::default())?;
+/// let vm = program.vm()?;
+/// for n in [0usize, 1, 5] {
+///     let x = Tensor::from_slice(&[n as i64], &vec![1.0f32; n])?;
+///     let y = vm.invoke("main", &[Value::Tensor(x)])?;
+///     assert_eq!(y.as_tensor().expect("a tensor").to_vec::<f32>()?, vec![2.0; n]);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// User errors, all that can be found; unsupported features; internal errors; cancellation.
@@ -196,6 +232,28 @@ fn explanation(ctx: &PassContext, options: &CompileOptions) -> Explanation {
 
 /// Compiles a module without the optimising graph passes.
 ///
+/// # Examples
+/// ```
+/// use pliant::{CompileOptions, Tensor, Value, build, pass_context, transform};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let script = r#"
+/// @R.function
+/// def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+///     return R.add(x, x)
+/// "#;
+/// let module = pliant::parse("double.py", script).map_err(|(error, _)| error)?.module;
+/// let options = CompileOptions::default();
+/// // The module must contain no operators: the minimum pipeline does not lower them.
+/// let lowered = transform(module, &["LegalizeOps"], &pass_context(&options))?;
+/// let program = build(lowered, &options)?;
+/// let x = Tensor::from_slice(&[2], &[1.0f32, 2.0])?;
+/// let y = program.vm()?.invoke("main", &[Value::Tensor(x)])?;
+/// assert_eq!(y.as_tensor().expect("a tensor").to_vec::<f32>()?, [2.0, 4.0]);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// As [`compile`].
 pub fn build(module: IRModule, options: &CompileOptions) -> Result<CompiledModule, Error> {
@@ -223,6 +281,17 @@ fn run_pipeline(
 }
 
 /// Returns the sequence of graph passes with that name.
+///
+/// # Examples
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let default = pliant::pipeline("default")?;
+/// assert!(default.passes().iter().any(|pass| pass.name() == "LegalizeOps"));
+/// let error = pliant::pipeline("defaults").err().expect("no such pipeline");
+/// assert!(error.to_string().contains("there is no pipeline 'defaults'"));
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// A user error if no pipeline has that name.

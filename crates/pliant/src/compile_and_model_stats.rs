@@ -7,6 +7,25 @@ use pliant_pass::TimingEntry;
 use crate::offload_explanation::Explanation;
 
 /// Statistics of one compilation.
+///
+/// # Examples
+/// ```
+/// use pliant::{CompileOptions, compile};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let script = r#"
+/// @R.function
+/// def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+///     return R.add(x, x)
+/// "#;
+/// let module = pliant::parse("double.py", script).map_err(|(error, _)| error)?.module;
+/// let program = compile(module, &CompileOptions::default())?;
+/// let stats = program.stats();
+/// assert!(stats.phases.iter().any(|phase| phase.name == "MachineCode"));
+/// assert!(stats.render().contains("total"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct CompileStats {
     /// The phases of the compilation in order, each followed by its passes.

@@ -12,6 +12,18 @@ use pliant_pass::{CancelToken, Instrument, ModulePass, Sequential};
 use crate::error::Error;
 
 /// The target of code generation.
+///
+/// # Examples
+/// ```
+/// use pliant::Target;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (target, note) = Target::parse("llvm")?;
+/// assert_eq!(target, Target::Cranelift);
+/// assert!(note.expect("another target is used").contains("cranelift"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Target {
     /// The host CPU, with the embedded Cranelift code generator.
@@ -51,6 +63,24 @@ impl Target {
 }
 
 /// How the VM executes graph functions.
+///
+/// # Examples
+/// ```
+/// use pliant::{CompileOptions, ExecMode, compile};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let script = r#"
+/// @R.function
+/// def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+///     return R.add(x, x)
+/// "#;
+/// let module = pliant::parse("double.py", script).map_err(|(error, _)| error)?.module;
+/// let exec_mode = ExecMode::parse("compiled")?;
+/// let program = compile(module, &CompileOptions { exec_mode, ..CompileOptions::default() })?;
+/// assert!(program.vm()?.is_native());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExecMode {
     /// The VM interprets bytecode.
@@ -86,6 +116,26 @@ impl ExecMode {
 }
 
 /// The graph passes that a compilation runs.
+///
+/// # Examples
+/// ```
+/// use pliant::{CompileOptions, Pipeline, Sequential, compile, find_pass, pipeline};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let script = r#"
+/// @R.function
+/// def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+///     return R.add(x, x)
+/// "#;
+/// let module = pliant::parse("double.py", script).map_err(|(error, _)| error)?.module;
+/// let passes = vec![find_pass("EliminateCommonSubexpr")?, Box::new(pipeline("default")?)];
+/// for pipeline in [Pipeline::from("default"), Sequential::new("mine", passes).into()] {
+///     let options = CompileOptions { pipeline: Some(pipeline), ..CompileOptions::default() };
+///     assert_eq!(compile(module.clone(), &options)?.signatures().len(), 1);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub enum Pipeline {
     /// A predefined pipeline, by name (see [`pliant_opt::pipelines`]).
@@ -121,6 +171,31 @@ impl From<Box<dyn ModulePass>> for Pipeline {
 }
 
 /// The options of a compilation.
+///
+/// # Examples
+/// ```
+/// use pliant::{CancelToken, CompileOptions, ErrorKind, compile};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let script = r#"
+/// @R.function
+/// def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+///     return R.add(x, x)
+/// "#;
+/// let module = pliant::parse("double.py", script).map_err(|(error, _)| error)?.module;
+/// let options = CompileOptions {
+///     threads: Some(1),
+///     cancel: CancelToken::new(),
+///     ..CompileOptions::default()
+/// };
+/// assert!(compile(module.clone(), &options).is_ok());
+/// // Another thread can cancel the compilation.
+/// options.cancel.cancel();
+/// let error = compile(module, &options).err().expect("it is cancelled");
+/// assert_eq!(error.kind(), ErrorKind::Interrupted);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Default)]
 pub struct CompileOptions {
     /// The target of code generation.

@@ -18,6 +18,28 @@ use crate::offload_explanation::Explanation;
 use crate::signature::Signature;
 
 /// A compiled program. Clones share the program.
+///
+/// # Examples
+/// ```
+/// use pliant::{CompileOptions, CompiledModule, Tensor, Value, compile};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let script = r#"
+/// @R.function
+/// def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+///     return R.add(x, x)
+/// "#;
+/// let module = pliant::parse("double.py", script).map_err(|(error, _)| error)?.module;
+/// let program = compile(module, &CompileOptions::default())?;
+/// // `save` and `load` do the same with a file.
+/// let loaded = CompiledModule::from_bytes(&program.to_bytes()?)?;
+/// assert_eq!(loaded.signatures(), program.signatures());
+/// let x = Tensor::from_slice(&[2], &[1.0f32, 2.0])?;
+/// let y = loaded.vm()?.invoke("main", &[Value::Tensor(x)])?;
+/// assert_eq!(y.as_tensor().expect("a tensor").to_vec::<f32>()?, [2.0, 4.0]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct CompiledModule(Arc<Inner>);
 

@@ -26,6 +26,32 @@ const MAX_VALUES: usize = 1 << 16;
 static PROGRAMS: Programs<String, String> = Programs::new();
 
 /// Returns the number of operator programs in the cache.
+///
+/// # Examples
+/// ```
+/// use pliant::{CompileOptions, Model, Tensor, Value, operator_programs};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let script = r#"
+/// @R.function
+/// def main(x: R.Tensor) -> R.Object:
+///     return R.abs(x)
+/// "#;
+/// let module = pliant::parse("abs.py", script).map_err(|(error, _)| error)?.module;
+/// let model = Model::compile(module, &CompileOptions::default())?;
+/// let run = |n: usize| -> Result<Value, Box<dyn std::error::Error>> {
+///     let x = Tensor::from_slice(&[n as i64], &vec![-1.0f32; n])?;
+///     Ok(model.run("main", &[Value::Tensor(x)])?)
+/// };
+/// run(2)?;
+/// let programs = operator_programs();
+/// assert!(programs > 0);
+/// // The program serves every size.
+/// run(5)?;
+/// assert_eq!(operator_programs(), programs);
+/// # Ok(())
+/// # }
+/// ```
 pub fn operator_programs() -> usize {
     PROGRAMS.len()
 }

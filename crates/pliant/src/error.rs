@@ -33,6 +33,20 @@ pub enum ErrorKind {
 }
 
 /// An error of compiling, loading or running a program.
+///
+/// # Examples
+/// ```
+/// use pliant::{ErrorKind, parse};
+///
+/// let script = r#"
+/// @R.function
+/// def main(x: R.Tensor(("n",), "float32")):
+///     return R.no_such_operator(x)
+/// "#;
+/// let Err((error, sources)) = parse("wrong.py", script) else { panic!("no such operator") };
+/// assert_eq!(error.kind(), ErrorKind::User);
+/// assert!(error.render(&sources).contains("no_such_operator"));
+/// ```
 #[derive(Debug)]
 pub enum Error {
     /// The program could not be compiled because of a mistake of the user, a missing feature or a

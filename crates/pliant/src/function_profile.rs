@@ -65,6 +65,27 @@ pub struct Profile {
 /// Runs a function once to warm up and `runs` times for the profile. Replaces the VM's instrument and removes it at the end.
 /// Records only calls on this thread. The program runs in the bytecode interpreter, even if its execution mode is `compiled`.
 ///
+/// # Examples
+/// ```
+/// use pliant::{CompileOptions, Model, RunOptions, Tensor, Value, profile};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let script = r#"
+/// @R.function
+/// def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+///     return R.add(x, x)
+/// "#;
+/// let module = pliant::parse("double.py", script).map_err(|(error, _)| error)?.module;
+/// let model = Model::compile(module, &CompileOptions::default())?;
+/// let x = Tensor::from_slice(&[2], &[1.0f32, 2.0])?;
+/// let profile = profile(model.vm(), "main", &[Value::Tensor(x)], 3, &RunOptions::default())?;
+/// assert_eq!(profile.runs, 3);
+/// assert!(profile.callees.iter().all(|callee| callee.calls >= 3));
+/// assert!(profile.to_string().contains("3 runs"));
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// As [`VirtualMachine::invoke_with`].
 pub fn profile(

@@ -50,6 +50,17 @@ fn gemm_variants() -> Vec<(String, GemmVariant)> {
 
 /// Registers the library's packed functions, once per process. Functions that the user has
 /// registered under these names are kept.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+///
+/// use pliant::{Value, register_func, register_library};
+///
+/// register_library();
+/// let replaced = register_func("pliant.gemm", Arc::new(|_| Ok(Value::None)), false);
+/// assert!(!replaced, "the name belongs to the library");
+/// ```
 pub fn register_library() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -66,6 +77,20 @@ pub fn register_library() {
 
 /// Runs a variant of `pliant.gemm` on tensors (the inputs, then the output) on the calling thread.
 /// `None` if there is no variant with that name.
+///
+/// # Examples
+/// ```
+/// use pliant::{DType, Tensor, call_library};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let x = Tensor::from_slice(&[1, 2], &[1.0f32, 2.0])?;
+/// let w = Tensor::from_slice(&[2, 2], &[1.0f32, 0.0, -1.0, 3.0])?;
+/// let y = Tensor::zeros(&[1, 2], DType::Float32)?;
+/// call_library("pliant.gemm.relu", &[x, w, y.clone()]).expect("a variant of pliant.gemm")?;
+/// assert_eq!(y.to_vec::<f32>()?, [0.0, 6.0]);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// If the number, shapes or data types of the tensors are wrong.

@@ -18,6 +18,28 @@ use crate::error::Error;
 use crate::signature::{Signature, ValueInfo};
 
 /// A compiled program and a VM that runs it, callable from any thread.
+///
+/// # Examples
+/// ```
+/// use pliant::{CompileOptions, Model, Tensor, Value};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let script = r#"
+/// @R.function
+/// def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+///     return R.add(x, x)
+/// "#;
+/// let module = pliant::parse("double.py", script).map_err(|(error, _)| error)?.module;
+/// let model = Model::compile(module, &CompileOptions::default())?;
+/// for n in [1usize, 4] {
+///     let x = Tensor::from_slice(&[n as i64], &vec![1.0f32; n])?;
+///     let y = model.run("main", &[Value::Tensor(x)])?;
+///     assert_eq!(y.as_tensor().expect("a tensor").to_vec::<f32>()?, vec![2.0; n]);
+/// }
+/// assert_eq!((model.stats().compilations, model.stats().runs), (1, 2));
+/// # Ok(())
+/// # }
+/// ```
 pub struct Model {
     compiled: CompiledModule,
     vm: VirtualMachine,
@@ -36,6 +58,30 @@ impl Model {
     /// Compiles an ONNX model. Its symbolic dims stay symbolic. External data is read from the
     /// folder of the model file. The files must not change while the model exists, since its
     /// weights are mapped into memory, not copied.
+    ///
+    /// # Examples
+    /// ```
+    /// use pliant::{CompileOptions, Model, Tensor};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # // A model with one node, y = Relu(x), where x has the shape [n].
+    /// # const RELU: &[u8] = b"\x08\x08\x3a\x25\x0a\x0c\x0a\x01x\x12\x01y\x22\x04Relu\x5a\x10\x0a\x01x\x12\
+    /// #     \x0b\x0a\x09\x08\x01\x12\x05\x0a\x03\x12\x01n\x62\x03\x0a\x01y\x42\x02\x10\x12";
+    /// # let path = std::env::temp_dir().join(format!("pliant-doc-{}.onnx", std::process::id()));
+    /// # std::fs::write(&path, RELU)?;
+    /// // A model file with the node y = Relu(x), where x has the shape [n].
+    /// let model = Model::from_onnx(&path, &CompileOptions::default())?;
+    /// for n in [2, 3] {
+    ///     let x = Tensor::from_slice(&[n], &vec![-1.0f32; n as usize])?;
+    ///     let results = model.run_named(&[("x", x)])?;
+    ///     assert_eq!(results[0].0, "y");
+    ///     assert_eq!(results[0].1.as_tensor().expect("a tensor").shape(), [n]);
+    /// }
+    /// # drop(model);
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// All problems that prevent the import of the model; otherwise as [`compile`].
@@ -74,6 +120,28 @@ impl Model {
 
     /// As [`run`](Self::run), with options.
     ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use pliant::{CompileOptions, ErrorKind, Model, RunOptions, Tensor, Value};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let script = r#"
+    /// @R.function
+    /// def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+    ///     return R.add(x, x)
+    /// "#;
+    /// let module = pliant::parse("double.py", script).map_err(|(error, _)| error)?.module;
+    /// let model = Model::compile(module, &CompileOptions::default())?;
+    /// let x = Tensor::from_slice(&[2], &[1.0f32, 2.0])?;
+    /// let options = RunOptions { time_limit: Some(Duration::ZERO) };
+    /// let error = model.run_with("main", &[Value::Tensor(x)], &options).expect_err("no time");
+    /// assert_eq!(error.kind(), ErrorKind::TimeLimit);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As [`run`](Self::run); `TimeLimit` if the run exceeds its time limit.
     pub fn run_with(
@@ -88,6 +156,26 @@ impl Model {
 
     /// Runs the entry function on inputs given by name. Returns the results with their names in the
     /// imported file; the names are empty if the model was not imported.
+    ///
+    /// # Examples
+    /// ```
+    /// use pliant::{CompileOptions, Model, Tensor};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let script = r#"
+    /// @R.function
+    /// def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+    ///     return R.add(x, x)
+    /// "#;
+    /// let module = pliant::parse("double.py", script).map_err(|(error, _)| error)?.module;
+    /// let model = Model::compile(module, &CompileOptions::default())?;
+    /// let x = Tensor::from_slice(&[2], &[1.0f32, 2.0])?;
+    /// let results = model.run_named(&[("x", x)])?;
+    /// let y = results[0].1.as_tensor().expect("a tensor");
+    /// assert_eq!(y.to_vec::<f32>()?, [2.0, 4.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// `User` if an input is missing or unknown; otherwise as [`run`](Self::run).

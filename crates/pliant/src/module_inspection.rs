@@ -11,6 +11,25 @@ use crate::loop_codegen;
 use crate::pass_registry::find_pass;
 
 /// Prints a module as script, including its constants, so that the text parses back.
+///
+/// # Examples
+/// ```
+/// use pliant::{parse, print};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let script = r#"
+/// @R.function
+/// def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+///     return R.add(x, x)
+/// "#;
+/// let module = pliant::parse("double.py", script).map_err(|(error, _)| error)?.module;
+/// let text = print(&module);
+/// assert!(text.contains("R.add(x, x)"));
+/// let again = parse("printed.py", &text).map_err(|(error, _)| error)?.module;
+/// assert_eq!(print(&again), text);
+/// # Ok(())
+/// # }
+/// ```
 pub fn print(module: &IRModule) -> String {
     text(module, true)
 }
@@ -21,6 +40,33 @@ fn text(module: &IRModule, constants: bool) -> String {
 }
 
 /// Checks that a module is well-formed.
+///
+/// # Examples
+/// ```
+/// use pliant::verify;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let script = r#"
+/// @I.ir_module
+/// class Module:
+///     @R.function
+///     def helper(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+///         return R.exp(x)
+///
+///     @R.function
+///     def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+///         cls = Module
+///         y = cls.helper(x)
+///         return y
+/// "#;
+/// let mut module = pliant::parse("exp.py", script).map_err(|(error, _)| error)?.module;
+/// verify(&module)?;
+/// module.functions.shift_remove("helper");
+/// let error = verify(&module).expect_err("main calls a missing function");
+/// assert!(error.to_string().contains("helper"));
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// A user error with all problems.
@@ -36,6 +82,24 @@ pub fn verify(module: &IRModule) -> Result<(), Error> {
 /// Returns the text of a stage of the default compilation. `stage` is `input`, the name of a pass
 /// (the module after that pass), `loops` (the lowered loop functions) or `bytecode`. Without
 /// `constants`, large constants are omitted, so the text does not parse back.
+///
+/// # Examples
+/// ```
+/// use pliant::stage_text;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let script = r#"
+/// @R.function
+/// def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+///     return R.add(x, x)
+/// "#;
+/// let module = pliant::parse("double.py", script).map_err(|(error, _)| error)?.module;
+/// assert!(!stage_text(module.clone(), "input", true)?.contains("call_tir"));
+/// assert!(stage_text(module.clone(), "LegalizeOps", true)?.contains("call_tir"));
+/// assert!(stage_text(module, "bytecode", true)?.contains("main"));
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// A user error for an unknown stage, otherwise as [`compile`].

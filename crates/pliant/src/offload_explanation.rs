@@ -29,6 +29,30 @@ pub(crate) fn remark_slow_loops(lowered: &IRModule, remarks: &Remarks) {
 /// A report on a compilation: how often each rule replaced a call by a kernel call, the calls that
 /// stayed loops and why, and the slow innermost loops of loop functions. `Display` prints it as
 /// text.
+///
+/// # Examples
+/// ```
+/// use pliant::{CompileOptions, RemarkKind, compile};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let script = r#"
+/// @R.function
+/// def main(x: R.Tensor(("n", 8), "float32"), w: R.Tensor((8, 16), "float32")):
+///     with R.dataflow():
+///         y = R.matmul(x, w)
+///         R.output(y)
+///     return y
+/// "#;
+/// let module = pliant::parse("matmul.py", script).map_err(|(error, _)| error)?.module;
+/// let program = compile(module, &CompileOptions::default())?;
+/// let explanation = &program.stats().explanation;
+/// // The rule packs constant right operands only.
+/// let mut missed = explanation.remarks.iter().filter(|r| r.kind == RemarkKind::Missed);
+/// assert!(missed.any(|remark| &*remark.rule == "matmul_packed"));
+/// assert!(explanation.to_string().contains("Kept in loops:"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Explanation {
     /// The remarks of the passes, in order.

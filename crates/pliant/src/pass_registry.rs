@@ -39,6 +39,16 @@ pub struct PassEntry {
 
 /// Returns every pass and pipeline: graph passes and loop passes in the order in which a build runs
 /// them, then pipelines and user-defined passes.
+///
+/// # Examples
+/// ```
+/// use pliant::{PassLevel, pass_list};
+///
+/// let passes = pass_list();
+/// let legalize = passes.iter().find(|pass| pass.name == "LegalizeOps").expect("a graph pass");
+/// assert_eq!(legalize.level, PassLevel::Graph);
+/// assert!(passes.iter().any(|pass| pass.level == PassLevel::Pipeline && pass.name == "default"));
+/// ```
 pub fn pass_list() -> Vec<PassEntry> {
     let graph = pliant_opt::PASSES.iter().map(|p| (p.name, p.doc, p.phase));
     let with_parameters = pliant_opt::passes::WITH_PARAMETERS.iter();
@@ -72,6 +82,15 @@ pub(crate) fn canonical_pass_name(name: &str) -> String {
 
 /// Returns the error message if `name` is not the name of a pass or pipeline, with a suggestion if
 /// a similar name exists; `None` if the name exists.
+///
+/// # Examples
+/// ```
+/// use pliant::unknown_pass;
+///
+/// assert_eq!(unknown_pass("LegalizeOps"), None);
+/// let message = unknown_pass("LegaliseOps").expect("no such pass");
+/// assert!(message.contains("did you mean LegalizeOps?"));
+/// ```
 pub fn unknown_pass(name: &str) -> Option<String> {
     let known = pass_list();
     let canonical = canonical_pass_name(name);
@@ -107,6 +126,7 @@ fn user_passes() -> MutexGuard<'static, Vec<UserPass>> {
 /// Registers a user-defined pass: [`find_pass`] and [`transform`] then find it by name, and
 /// [`pass_list`] lists it.
 ///
+/// # Examples
 /// ```
 /// use pliant::{AttrValue, FunctionPass, PassContext, PassError, relax};
 ///
@@ -178,6 +198,25 @@ fn find_user_pass(name: &str) -> Option<Box<dyn ModulePass>> {
 
 /// Returns the pass or pipeline with that name.
 ///
+/// # Examples
+/// ```
+/// use pliant::{CompileOptions, find_pass, pass_context};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let script = r#"
+/// @R.function
+/// def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+///     return R.add(x, x)
+/// "#;
+/// let module = pliant::parse("double.py", script).map_err(|(error, _)| error)?.module;
+/// let pass = find_pass("LegalizeOps")?;
+/// let module = pass.apply(module, &pass_context(&CompileOptions::default()))?;
+/// assert!(pliant::print(&module).contains("call_tir"));
+/// assert!(find_pass("LegaliseOps").is_err());
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// A user error if the name is unknown, with the nearest names, or if the pass takes parameters.
 pub fn find_pass(name: &str) -> Result<Box<dyn ModulePass>, Error> {
@@ -209,6 +248,24 @@ pub fn find_pass(name: &str) -> Result<Box<dyn ModulePass>, Error> {
 }
 
 /// Runs passes by name, one after the other.
+///
+/// # Examples
+/// ```
+/// use pliant::{CompileOptions, pass_context, transform};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let script = r#"
+/// @R.function
+/// def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+///     return R.add(x, x)
+/// "#;
+/// let module = pliant::parse("double.py", script).map_err(|(error, _)| error)?.module;
+/// let context = pass_context(&CompileOptions::default());
+/// let module = transform(module, &["LegalizeOps", "CallTIRRewrite"], &context)?;
+/// assert!(!pliant::print(&module).contains("R.add"));
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// A user error for an unknown name, otherwise the error of the first pass that fails.

@@ -9,6 +9,27 @@ use pliant_script::NoHost;
 use crate::error::Error;
 
 /// A parsed module with its source text.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+///
+/// use pliant::{CompileOptions, compile, parse};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let text = r#"
+/// @R.function
+/// def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+///     return R.add(x, x)
+/// "#;
+/// let script = parse("double.py", text).map_err(|(error, _)| error)?;
+/// // With the sources, errors at run time contain source lines.
+/// let sources = Some(Arc::new(script.sources));
+/// let program = compile(script.module, &CompileOptions { sources, ..CompileOptions::default() })?;
+/// assert_eq!(program.signatures()[0].name, "main");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Script {
     /// The parsed module.
@@ -18,6 +39,21 @@ pub struct Script {
 }
 
 /// Parses a module, or a single function, from text. `name` is the file's name in messages.
+///
+/// # Examples
+/// ```
+/// use pliant::parse;
+///
+/// let text = r#"
+/// @R.function
+/// def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+///     return R.add(x, x)
+/// "#;
+/// let Ok(script) = parse("double.py", text) else { panic!("the script is valid") };
+/// assert!(script.module.get("main").is_some());
+/// let Err((error, sources)) = parse("wrong.py", "def main(") else { panic!("a syntax error") };
+/// assert!(error.render(&sources).contains("wrong.py"));
+/// ```
 ///
 /// # Errors
 /// All errors in the text; the sources are for [`Error::render`].
@@ -32,6 +68,25 @@ pub fn parse(name: &str, text: &str) -> Result<Script, (Error, SourceMap)> {
 }
 
 /// Reads and parses a module from a file.
+///
+/// # Examples
+/// ```
+/// use pliant::parse_file;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let text = r#"
+/// @R.function
+/// def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+///     return R.add(x, x)
+/// "#;
+/// let path = std::env::temp_dir().join(format!("pliant-doc-{}.py", std::process::id()));
+/// std::fs::write(&path, text)?;
+/// let script = parse_file(&path).map_err(|(error, _)| error)?;
+/// assert!(script.module.get("main").is_some());
+/// # std::fs::remove_file(&path)?;
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// A user error if the file cannot be read, otherwise as [`parse`].

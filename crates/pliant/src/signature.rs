@@ -87,6 +87,24 @@ impl Signature {
 }
 
 /// Returns the signatures of a module's public graph functions.
+///
+/// # Examples
+/// ```
+/// use pliant::{Dim, signatures};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let script = r#"
+/// @R.function
+/// def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+///     return R.add(x, x)
+/// "#;
+/// let module = pliant::parse("double.py", script).map_err(|(error, _)| error)?.module;
+/// let all = signatures(&module);
+/// assert_eq!((&*all[0].name, &*all[0].inputs[0].name), ("main", "x"));
+/// assert_eq!(all[0].output.shape, Some(vec![Dim::Symbolic("n".into())]));
+/// # Ok(())
+/// # }
+/// ```
 pub fn signatures(module: &IRModule) -> Vec<Signature> {
     let public = module.relax_funcs().filter(|(_, f)| !f.private);
     public

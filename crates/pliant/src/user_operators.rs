@@ -16,6 +16,7 @@ use crate::error::Error;
 /// symbolic sizes too), lowering to loops, fusion with other operators and evaluation in the
 /// interpreter are derived from it. Registering a name again replaces its definition.
 ///
+/// # Examples
 /// ```
 /// use pliant::{CompileOptions, Model, Tensor, Value, parse, register_op, te};
 ///

@@ -9,6 +9,23 @@ use crate::import_error::Problem;
 use crate::shape_constraint_report::{DynamicDim, ShapeReport};
 
 /// The options of an import.
+///
+/// # Examples
+/// ```
+/// use pliant_onnx::{DimSpec, ImportOptions, Limits, Model, import};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # const RELU: &[u8] = b"\x08\x08\x3a\x25\x0a\x0c\x0a\x01x\x12\x01y\x22\x04Relu\x5a\x10\x0a\x01x\x12\
+/// #     \x0b\x0a\x09\x08\x01\x12\x05\x0a\x03\x12\x01n\x62\x03\x0a\x01y\x42\x02\x10\x12";
+/// // `RELU` contains a model with the node y = Relu(x), where x has the shape [n].
+/// let model = Model::from_bytes(RELU, Limits::default())?;
+/// let mut options = ImportOptions::default();
+/// options.shapes.insert("x".into(), vec![DimSpec::Size(4)]);
+/// let imported = import(&model, &options)?;
+/// assert_eq!(imported.inputs, ["x"]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct ImportOptions {
     /// Whether initializers become parameters of `main`, after the inputs. By default, they become constants.

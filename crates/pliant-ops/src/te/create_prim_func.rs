@@ -91,6 +91,23 @@ impl AssumedDims {
 
 /// Creates the loop function that computes the stages in `args` from the placeholders in `args`.
 ///
+/// # Examples
+/// ```
+/// use pliant_ir::DType;
+/// use pliant_ops::te;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let n = te::var("n").expr();
+/// let x = te::placeholder(vec![n.clone()], DType::Float32, "x");
+/// let doubled = te::compute(vec![n], "doubled", |i| x.at(i) + x.at(i));
+/// let func = te::create_prim_func(&[x.clone().into(), doubled.clone().into()])?;
+/// assert_eq!(func.buffer_map.len(), 2);
+/// // `x` must be an argument.
+/// assert!(te::create_prim_func(&[doubled.into()]).is_err());
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// If a placeholder that is not an argument is read, a reduction is nested in another expression, a tensor is read with a wrong
 /// number of indices, an argument appears twice, or an expression has more than [`MAX_TERMS`] terms because it shares its parts.

@@ -584,6 +584,18 @@ pub(super) fn with_children(e: &Expr, children: &[Expr]) -> Expr {
 // ---- reductions ----
 
 /// An axis to reduce over `0 .. extent`.
+///
+/// # Examples
+/// ```
+/// use pliant_ir::DType;
+/// use pliant_ops::te;
+///
+/// let k = te::var("k").expr();
+/// let x = te::placeholder(vec![k.clone()], DType::Float32, "x");
+/// let r = te::reduce_axis(k, "r");
+/// let total = te::compute(vec![], "total", |_| te::sum(&x.at(&[r.var.expr()]), &[r.clone()]));
+/// assert_eq!(total.ndim(), 0);
+/// ```
 pub fn reduce_axis(extent: Expr, name: impl Into<Arc<str>>) -> IterVar {
     reduce_axis_from(int(0), extent, name)
 }

@@ -79,6 +79,19 @@ pub struct Extern {
 
 /// Creates a stage made of statements and returns its outputs, which have the shapes and data types
 /// in `outputs`. `write` emits the statements and receives the outputs as buffers.
+///
+/// # Examples
+/// ```
+/// use pliant_ir::DType;
+/// use pliant_ops::te;
+///
+/// // The first elements of two vectors, written by statements.
+/// let x = te::placeholder(vec![te::int(4)], DType::Float32, "x");
+/// let first = te::extern_("first", &[(vec![te::int(1)], DType::Float32)], |body, out| {
+///     body.store(&out[0], &[te::int(0)], &x.at(&[te::int(0)]));
+/// });
+/// assert_eq!(first[0].inputs(), [x]);
+/// ```
 pub fn extern_(
     name: &str,
     outputs: &[(Vec<Expr>, DType)],

@@ -4,6 +4,26 @@
 //! tensor elements. Both are immutable trees with shared nodes (`Arc`) and belong to no function. [`create_prim_func`] converts
 //! tensors to a loop function. [`to_sym`] and [`from_sym`] convert sizes to and from the symbolic integers of a graph function.
 //!
+//! # Examples
+//! ```
+//! use pliant_ir::DType;
+//! use pliant_ops::te;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // The sums of the rows of a matrix.
+//! let (n, k) = (te::var("n").expr(), te::var("k").expr());
+//! let x = te::placeholder(vec![n.clone(), k.clone()], DType::Float32, "x");
+//! let r = te::reduce_axis(k, "r");
+//! let sums = te::compute(vec![n], "sums", |i| {
+//!     te::sum(&x.at(&[i[0].clone(), r.var.expr()]), &[r.clone()])
+//! });
+//! let func = te::create_prim_func(&[x.into(), sums.into()])?;
+//! assert_eq!(func.buffer_map.len(), 2);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Modules
 //! | module | contents |
 //! |---|---|
 //! | `expr` | variables, expression nodes and their types; drops deep expressions without recursion |

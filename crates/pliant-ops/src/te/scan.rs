@@ -17,6 +17,24 @@ use super::tensor::{Compute, Tensor, TensorOp, placeholder};
 /// rows through the placeholders `state`. Intermediate stages that read a state also have the step
 /// as their first axis.
 ///
+/// # Examples
+/// ```
+/// use pliant_ir::DType;
+/// use pliant_ops::te;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // Cumulative sums: each row is the row before it plus the element of `x`.
+/// let n = te::var("n").expr();
+/// let x = te::placeholder(vec![n.clone()], DType::Float32, "x");
+/// let state = te::placeholder(vec![n.clone()], DType::Float32, "state");
+/// let init = te::compute(vec![te::int(1)], "init", |i| x.at(i));
+/// let update = te::compute(vec![n], "update", |i| state.at(&[i[0].clone() - 1]) + x.at(i));
+/// let sums = te::scan("sums", &[init], &[update], &[state])?;
+/// assert_eq!((sums.len(), sums[0].ndim()), (1, 1));
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// If the numbers, ranks, types or sizes of the states do not match, or if the first axis of a
 /// stage that reads a state is not the steps.

@@ -215,6 +215,16 @@ fn index(e: &Expr) -> Expr {
 }
 
 /// A placeholder: a tensor that the caller passes as an argument.
+///
+/// # Examples
+/// ```
+/// use pliant_ir::DType;
+/// use pliant_ops::te;
+///
+/// let x = te::placeholder(vec![te::var("n").expr(), te::int(4)], DType::Float32, "x");
+/// assert!(x.is_placeholder());
+/// assert_eq!(x.ndim(), 2);
+/// ```
 pub fn placeholder(shape: Vec<Expr>, dtype: DType, name: impl Into<Arc<str>>) -> Tensor {
     let shape = shape.iter().map(index).collect();
     Tensor::new(name.into(), shape, dtype, TensorOp::Placeholder)
@@ -222,6 +232,18 @@ pub fn placeholder(shape: Vec<Expr>, dtype: DType, name: impl Into<Arc<str>>) ->
 
 /// A tensor of shape `shape` whose element at the indices `i` is `f(i)`. The dtype is the dtype of
 /// this element.
+///
+/// # Examples
+/// ```
+/// use pliant_ir::DType;
+/// use pliant_ops::te;
+///
+/// let n = te::var("n").expr();
+/// let x = te::placeholder(vec![n.clone()], DType::Float32, "x");
+/// let doubled = te::compute(vec![n], "doubled", |i| x.at(i) + x.at(i));
+/// assert_eq!(doubled.dtype(), DType::Float32);
+/// assert_eq!(doubled.inputs(), [x]);
+/// ```
 pub fn compute(
     shape: Vec<Expr>,
     name: impl Into<Arc<str>>,
