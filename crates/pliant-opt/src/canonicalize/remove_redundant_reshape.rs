@@ -110,7 +110,7 @@ fn views_of_freed_operands(func: &Function) -> Vec<Var> {
     let mut freed = FxHashSet::default();
     walk(func, func.root(), |event| {
         if let Event::LeaveBinding(_, b) = event
-            && is_kill(func, b)
+            && is_kill(func, &b)
             && let ExprData::Call { args, .. } = func.expr(b.value)
         {
             let vars = func.list(*args).iter().filter_map(|&arg| match func.expr(arg) {
