@@ -187,7 +187,11 @@ fn wrong_arguments_are_reported_before_compiling() {
             "the tolerance must be a finite, non-negative number",
         ),
         (&["bench", &layer, "--shape", "n=1", "--plot", "x.jpg"][..], 2, "end with .png"),
-        (&["bench", &layer, "--shape", "n=1", "--csv", "/nope/x.csv"][..], 1, "write the file /nope/x.csv"),
+        (
+            &["bench", &layer, "--shape", "n=1", "--csv", "/nope/x.csv"][..],
+            1,
+            "write the file /nope/x.csv",
+        ),
         (&["compile", &layer, "-o", "/nope/x.plx"][..], 1, "cannot write the file /nope/x.plx:"),
         (&["run", &folder][..], 1, "is a folder"),
     ] {

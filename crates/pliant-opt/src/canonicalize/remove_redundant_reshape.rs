@@ -39,8 +39,8 @@
 //! [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination).
 //!
 //! # Never
-//! Removes a reshape whose shapes are not provably equal, or a reshape whose operand a call may write to or free later. Merges transposes
-//! in a module with calls that write to their operands.
+//! Removes a reshape whose shapes are not provably equal, or a reshape whose operand a call may write to or free later. Merges
+//! transposes in a module with calls that write to their operands.
 
 use pliant_ir::relax::type_lattice::is_subtype;
 use pliant_ir::relax::visit::{Event, walk};

@@ -127,7 +127,9 @@ fn shape_heap_builtins_reject_invalid_heaps_slots_and_codes() {
             .contains("the shape heap must be a writable int64 vector")
     );
     let vm = one("vm.builtin.make_shape", 1, |b| vec![b.imm(1), b.imm(7), b.imm(0)]);
-    assert!(call(&vm, &[Value::None]).unwrap_err().contains("the dim code 7 in operand 2 is unknown"));
+    assert!(
+        call(&vm, &[Value::None]).unwrap_err().contains("the dim code 7 in operand 2 is unknown")
+    );
     let vm = one("vm.builtin.make_shape", 1, |b| vec![b.imm(2), b.imm(0), b.imm(0)]);
     assert!(call(&vm, &[Value::None]).unwrap_err().contains("does not match the number of dims"));
     let vm = one("vm.builtin.match_shape", 1, |b| vec![b.c(Constant::None), b.imm(i64::MAX)]);
