@@ -73,7 +73,7 @@ def test_function_calls_must_match_their_signature() -> None:
     own = {"domain": "mine"}
     assert check(calling(node("f", "x", "y", slope=0.5, **own), function("f", "slope"))).ok
     refused(calling(node("f", "x x", "y", **own), function("f")), "the node has 2 inputs, but the function 'f' of mine accepts at most 1")
-    refused(calling(node("f", "x", "y z", **own), function("f")), "the node has 2 outputs, but the function 'f' of mine has 1")
+    refused(calling(node("f", "x", "y z", **own), function("f")), "the node has 2 outputs, but the function 'f' of mine accepts at most 1")
     wrong = calling(node("f", "x", "y", slop=0.5, **own), function("f", "slope"))
     refused(wrong, "'f' of mine has no attribute 'slop'")
     assert "did you mean 'slope'?" in str(check(wrong))

@@ -235,7 +235,7 @@ MISFITS = {
     ),
     "nn.pad": (
         {"x": ("n", "m")}, 'R.nn.pad(x, [2, 2, 2, 2], pad_mode="reflect")', {"n": 2, "m": 3},
-        "axis 0 of size n = 2 is too small for its padding: it needs 3",
+        "axis 0 of size n = 2 is too small for its padding: this pad_mode needs a size of at least 3",
     ),
     "nn.pixel_shuffle": ({"x": ("n", "m", 2, 2)}, "R.nn.pixel_shuffle(x, 2)", {"n": 2, "m": 3}, "m = 3, must be a multiple of"),
     "split": ({"x": ("n", "m")}, "R.split(x, [n - 5], 0)", {"n": 2, "m": 3}, "the index -3 is negative"),

@@ -197,7 +197,7 @@ fn te_pad(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         let (has, needs) = (te::size_text(&dim, 0), te::size_text(&need, 1));
         let cond = te::explain(&te::ge(&dim, &need), &[dim, need]);
         let message = format!(
-            "relax.nn.pad: axis {axis} of size {has} is too small for its padding: it needs {needs} elements"
+            "relax.nn.pad: axis {axis} of size {has} is too small for its padding: this pad_mode needs a size of at least {needs}"
         );
         out = out.with_check(Check { axes: Vec::new(), cond, message: message.into() });
     }
