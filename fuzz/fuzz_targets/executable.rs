@@ -2,7 +2,7 @@
 #![no_main]
 
 use pliant_fuzz::targets::executable;
-use pliant_fuzz::targets::rng::Rng;
+use pliant_fuzz::targets::random_numbers::Rng;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     executable::run(bytes);

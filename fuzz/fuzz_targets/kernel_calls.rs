@@ -3,7 +3,7 @@
 #![no_main]
 
 use pliant_fuzz::targets::kernel_calls;
-use pliant_fuzz::targets::rng::Rng;
+use pliant_fuzz::targets::random_numbers::Rng;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     kernel_calls::run(bytes);

@@ -1,7 +1,7 @@
 //! The libFuzzer target for scripts: see `pliant_fuzz::targets::script`.
 #![no_main]
 
-use pliant_fuzz::targets::rng::Rng;
+use pliant_fuzz::targets::random_numbers::Rng;
 use pliant_fuzz::targets::script;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -9,7 +9,7 @@ use pliant::onnx::{self, ImportOptions, Limits};
 use pliant::{CompileOptions, DType, Dim, Model, Tensor, Value, ValueInfo};
 use prost::Message;
 
-use targets::rng::mutate_bytes;
+use targets::random_numbers::mutate_bytes;
 use targets::{TARGETS, Target};
 
 /// The fuzz targets for ONNX models. Inputs are the bytes of model files, or bytes that determine the choices of a

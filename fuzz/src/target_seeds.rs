@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::targets::rng::Rng;
+use crate::targets::random_numbers::Rng;
 use crate::targets::{executable, kernel_calls, kernels, script};
 
 /// Returns all files in a folder and its subfolders, sorted by path.

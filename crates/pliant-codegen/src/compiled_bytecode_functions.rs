@@ -21,7 +21,7 @@ impl CompiledBodies {
         CompiledBodies { bodies, memory }
     }
 
-    /// Iterates over the native bodies, each as its list of pieces.
+    /// Iterates over the native bodies (machine code of graph functions). Each body is a list of machine functions.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<[BodyFn]>> {
         self.bodies.iter()
     }

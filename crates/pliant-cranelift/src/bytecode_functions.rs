@@ -164,8 +164,8 @@ struct BodyGen {
 }
 
 impl BodyGen {
-    /// Begins the machine function of a piece: emits a block that branches to the instruction at
-    /// which the driver resumes.
+    /// Begins the machine function for the bytecode instructions `first..end`: emits an entry block
+    /// that branches to the instruction at which the VM resumes the function.
     fn begin(b: &mut FunctionBuilder<'_>, sig: &Signature, first: usize, end: usize) -> BodyGen {
         let start = b.create_block();
         b.append_block_params_for_function_params(start);

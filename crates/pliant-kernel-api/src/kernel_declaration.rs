@@ -273,7 +273,7 @@ impl Kernel {
         })
     }
 
-    /// Returns the argument positions of a call: the operands, then the numbers of the attributes.
+    /// Returns the argument positions of a call: one for each operand, then one for each numeric value of an attribute.
     pub fn slots(&self) -> impl Iterator<Item = Slot> {
         let attrs = self.attrs.iter().flat_map(|a| (0..a.ty.number_count()).map(move |i| (a, i)));
         let numbers = attrs.map(|(a, i)| Slot::Number(a, i));

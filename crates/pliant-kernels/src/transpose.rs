@@ -257,8 +257,8 @@ unsafe fn few_columns<T: Copy, const N: usize>(
     }
 }
 
-/// Copies a plane that has only `N` rows: `N` adjacent elements of the source for each index of the
-/// dim with the smallest stride in the destination.
+/// Copies a plane that has only `N` rows. For each index of the dim with the smallest stride in the
+/// destination, reads `N` adjacent elements of the source and writes one of them to each row.
 ///
 /// # Safety
 /// As for [`few_columns`].

@@ -254,7 +254,7 @@ impl Sizes {
         }
     }
 
-    /// The number of sizes, if it is known.
+    /// The number of sizes in the attribute; `None` if it is not known at compile time.
     pub fn count(&self) -> Option<usize> {
         match self {
             Sizes::One(_) | Sizes::UnknownOne => Some(1),

@@ -319,7 +319,8 @@ impl<'a> ReductionNest<'a> {
             && !self.block.predicate.is_some_and(|p| self.uses_reduction_vars(f, p))
     }
 
-    /// Whether a spatial axis is provably in its range even if the reduction loops have no iteration.
+    /// Whether the value of a spatial axis is provably in the range of the axis, without assuming that the reduction loops have an
+    /// iteration.
     fn in_range(&self, f: &mut PrimFunc, iter: &IterVar) -> bool {
         let spatial = self.path.iter().filter_map(|&s| match *f.stmt(s) {
             StmtData::For { var, min, extent, .. } if !self.reduction_vars.contains(&var) => {

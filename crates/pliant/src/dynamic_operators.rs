@@ -65,7 +65,7 @@ pub(crate) fn call(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmE
 fn run(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
     let [Value::Str(name), Value::Str(text), operands @ ..] = args else {
         return Err(VmError::type_error(format!(
-            "{CALL_OPERATOR} needs two strings, the operator's name and the call's text, before the operands"
+            "{CALL_OPERATOR} needs two strings before the operands: the name of the operator, and the text of the operator call"
         )));
     };
     let constant_sizes = pliant_ops::constant_sizes_of(name);

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use pliant_fuzz::targets::Target;
-use pliant_fuzz::targets::rng::Rng;
+use pliant_fuzz::targets::random_numbers::Rng;
 
 /// Maximum length of an input in bytes.
 const MAX_INPUT_LEN: usize = 4 << 20;

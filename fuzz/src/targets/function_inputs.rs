@@ -11,7 +11,7 @@ use pliant::{
 use pliant_tensor::Storage;
 
 use super::guarded_memory::Guarded;
-use super::rng::Rng;
+use super::random_numbers::Rng;
 
 /// Maximum number of elements of an input.
 const MAX_ELEMENTS: i64 = 1 << 14;

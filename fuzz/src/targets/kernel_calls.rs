@@ -14,7 +14,7 @@ use pliant_kernel_api::{
 use pliant_kernels::entry_of;
 use pliant_tensor::DType;
 
-use super::rng::Rng;
+use super::random_numbers::Rng;
 
 /// Maximum size of an operand in bytes.
 const MAX_BYTES: i64 = 1 << 20;

@@ -16,7 +16,7 @@ pub mod function_inputs;
 pub mod guarded_memory;
 pub mod kernel_calls;
 pub mod kernels;
-pub mod rng;
+pub mod random_numbers;
 pub mod script;
 
 use pliant::{Error, ErrorKind};
@@ -36,7 +36,7 @@ pub struct Target {
     /// Runs an input, which must end with a result or an error. Returns whether it was valid enough to be run.
     pub run: fn(&[u8]) -> bool,
     /// Mutates an input, possibly with a piece of a second one.
-    pub mutate: fn(&[u8], &[u8], &mut rng::Rng) -> Vec<u8>,
+    pub mutate: fn(&[u8], &[u8], &mut random_numbers::Rng) -> Vec<u8>,
 }
 
 /// The fuzz targets that are defined in this module.

@@ -20,7 +20,7 @@ def ir_module(mod: type | None = None, check_well_formed: bool = True, **options
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
     if caller is None:
-        raise RuntimeError("the names in the script cannot be resolved: this Python has no frame of the caller")
+        raise RuntimeError("the names in the script cannot be resolved: this Python gives no access to the caller's variables")
     scope = caller
 
     def decorate(cls: type) -> Any:

@@ -32,7 +32,7 @@ def function(
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
     if caller is None:
-        raise RuntimeError("the names in the script cannot be resolved: this Python has no frame of the caller")
+        raise RuntimeError("the names in the script cannot be resolved: this Python gives no access to the caller's variables")
     scope = caller
 
     def decorate(func: FunctionType) -> Any:
@@ -61,7 +61,7 @@ def macro(*args: Any, hygienic: bool = True) -> Any:
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
     if caller is None:
-        raise RuntimeError("the names in the script cannot be resolved: this Python has no frame of the caller")
+        raise RuntimeError("the names in the script cannot be resolved: this Python gives no access to the caller's variables")
     scope = caller
 
     def decorate(func: FunctionType) -> Any:
@@ -88,7 +88,7 @@ def rewriter(cls: type) -> Any:
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
     if caller is None:
-        raise RuntimeError("the names in the script cannot be resolved: this Python has no frame of the caller")
+        raise RuntimeError("the names in the script cannot be resolved: this Python gives no access to the caller's variables")
     return rewriter_of(parse(cls, caller), cls.__name__)
 
 

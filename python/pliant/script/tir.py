@@ -30,7 +30,7 @@ def prim_func(
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
     if caller is None:
-        raise RuntimeError("the names in the script cannot be resolved: this Python has no frame of the caller")
+        raise RuntimeError("the names in the script cannot be resolved: this Python gives no access to the caller's variables")
     scope = caller
 
     def decorate(func: FunctionType) -> Any:

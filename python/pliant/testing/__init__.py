@@ -37,5 +37,5 @@ def main() -> NoReturn:
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
     if caller is None:
-        raise RuntimeError("the calling file is unknown: this Python has no frame of the caller")
+        raise RuntimeError("the calling file is unknown: this Python gives no access to the caller's variables")
     sys.exit(pytest.main([caller.f_code.co_filename, *sys.argv[1:]]))

@@ -24,7 +24,8 @@ const STRIP_COLUMNS: usize = 4096;
 const MAX_LINES: usize = 16;
 const _: () = assert!(2 * (MAX_WINDOW_SPAN as usize + 1) <= STRIP_COLUMNS);
 
-/// The division of the lines of pooling results into strips.
+/// The division of the lines (rows of an image) of pooling results into strips, which are processed
+/// one after the other.
 struct Strips {
     /// Maximum number of results of a strip in one line.
     results: usize,

@@ -91,9 +91,10 @@ struct Window {
 }
 
 impl Axis {
-    /// Returns the part of an image row that contains neighbor `tap` of the results `result..result + lanes`.
-    /// Results after the end of the row repeat the last result. A window that fits in a
-    /// vector is inside of the row.
+    /// Returns the part of an image row (the window) that contains the source neighbor with index
+    /// `tap` of each of the results `result..result + lanes`. Results after the end of the row
+    /// repeat the last result. A window that fits in a vector is moved so that loading a whole
+    /// vector stays inside the row.
     ///
     /// # Safety
     /// As for [`Self::position`]; the results are not empty.

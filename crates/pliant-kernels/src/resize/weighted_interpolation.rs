@@ -29,8 +29,8 @@ thread_local! {
 struct RowResize<'a> {
     axis: &'a Axis,
     channels: usize,
-    /// For images of one channel: the part of the image row that contains the neighbors, for each
-    /// neighbor and each vector of results.
+    /// For images of one channel: one window (part of the image row) for each pair of a neighbor
+    /// index and a vector of results. The window contains this neighbor of each result.
     windows: &'a [Window],
     from: *const f32,
     to: *mut f32,

@@ -306,7 +306,9 @@ fn te_slice(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let slices = axis_slices(&mut ctx.infer(), &dims)?;
     let slices = slices.ok_or_else(|| {
-        LegalizeError::unknown("relax.strided_slice: axes, begin, end or strides is not known")
+        LegalizeError::unknown(
+            "relax.strided_slice: the values of axes, begin, end or strides are not known",
+        )
     })?;
     let x = ctx.tensor(0)?;
     let shape = ctx.out_shape(0)?;

@@ -64,8 +64,8 @@ pub enum Node {
     Root(Arc<FuncOwner>),
 }
 
-/// Identifies an expression of a function, or a variable that Python code created. Copies of it in other functions have the same
-/// identity.
+/// Identifies an expression of a function, or a variable that Python code created. Copies of the expression or variable in other
+/// functions have the same identity.
 pub type Ident = (u64, u32);
 
 /// Returns a number that is unique in this process.
@@ -79,7 +79,7 @@ pub fn fresh_uid() -> u64 {
 pub enum Key {
     /// The key of a variable, or of an expression of a function.
     Ident(Ident),
-    /// The key of a function of the module: its name.
+    /// The key of a reference to a function of the module: the name of the function.
     Global(Arc<str>),
     /// The key of a packed function: its name.
     Extern(Arc<str>),

@@ -21,7 +21,7 @@ pub struct RetainedOwners {
 }
 
 impl RetainedOwners {
-    /// Keeps the owner of a graph function of `module` alive.
+    /// Keeps `owner`, which holds a graph function of `module` for Python code, alive while the module contains the function.
     pub fn retain_owner(&self, owner: Arc<FuncOwner>, module: &IRModule) {
         let Some(key) = owner.lock().finished().map(address) else { return };
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);

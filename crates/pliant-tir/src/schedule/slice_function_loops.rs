@@ -11,8 +11,8 @@ use super::loop_nest_stages::{Axis, Body, Reduction, Stage};
 use super::reduction_loops::{initial_value, store_target, vector_reduction};
 use super::slice_function_tiles::TiledValue;
 
-/// Emits loops that compute and store a value at each point of an axis, tile by tile. `map` converts a position in the loop to a
-/// value of the axis.
+/// Emits loops that compute and store a value at each point of an axis, tile by tile. `map` converts the loop counter to the
+/// index on the axis.
 pub(super) fn store(
     f: &mut PrimFunc,
     target: (Buffer, &[Expr]),

@@ -9,7 +9,7 @@ fn is_full_write(dims: &str, out: &str) -> bool {
     is_full_write_from("A", dims, out)
 }
 
-/// As [`is_full_write`], where the argument `x=` of the kernel call is the expression `x`.
+/// As [`is_full_write`], but the caller also chooses the expression that the kernel call passes as `x=`.
 fn is_full_write_from(x: &str, dims: &str, out: &str) -> bool {
     let text = format!(
         "from pliant.script import ir as I, tir as T

@@ -7,7 +7,7 @@ use std::path::Path;
 #[allow(dead_code, reason = "the driver in `fuzz` uses the rest")]
 pub mod targets;
 
-use targets::rng::Rng;
+use targets::random_numbers::Rng;
 use targets::{TARGETS, executable, kernel_calls, kernels, script};
 
 /// Returns the contents of the files in a folder of `tests`, in order of their names.

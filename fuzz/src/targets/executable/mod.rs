@@ -8,7 +8,7 @@ mod section_container;
 use pliant::{CompileOptions, CompiledModule, ExecMode};
 
 use super::function_inputs;
-use super::rng::Rng;
+use super::random_numbers::Rng;
 pub use mutate_program::mutate;
 
 /// Compiles scripts and returns the saved executables. Scripts that do not compile are skipped. The executables have the two

@@ -1,7 +1,7 @@
 //! Mutates the fields of a saved program. The layout of the bytecode stays valid, so that most mutants pass the
 //! validator.
 
-use super::super::rng::{Rng, mutate_bytes};
+use super::super::random_numbers::{Rng, mutate_bytes};
 use super::super::script;
 use super::program_format::{Const, Func, KArg, Op, Program, Vm};
 use super::section_container::{Sections, read_sections, write_file};

@@ -2,7 +2,7 @@
 //! memory between its loads of them.
 
 use super::super::changing_memory::{self, ChangingValue};
-use super::super::rng::Rng;
+use super::super::random_numbers::Rng;
 use super::call_record::{MAX_ELEMENTS, Mode};
 use super::guarded_kernel_call::{Operands, compiled_function, runtime};
 use super::{Call, valid_arguments};

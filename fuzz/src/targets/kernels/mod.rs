@@ -16,7 +16,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 use pliant_kernels::extern_fns;
 use pliant_pool::Team;
 
-use super::rng::Rng;
+use super::random_numbers::Rng;
 use call_record::{Arg, MAX_ELEMENTS, Record, pointer_types};
 use guarded_kernel_call::{Compiled, Operands, compiled_function, runtime};
 

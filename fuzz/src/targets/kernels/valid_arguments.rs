@@ -2,7 +2,7 @@
 
 use pliant_kernels::{ExternTy, extern_fn};
 
-use super::super::rng::Rng;
+use super::super::random_numbers::Rng;
 use super::call_record::{Arg, Mode, Record};
 
 /// The integer and float arguments of a kernel call in order, without the addresses.

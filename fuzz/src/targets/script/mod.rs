@@ -6,7 +6,7 @@ mod mutate_script;
 use pliant::CompileOptions;
 
 use super::function_inputs;
-use super::rng::Rng;
+use super::random_numbers::Rng;
 pub use mutate_script::mutate;
 
 /// Returns the script of a file test, without the expected output that follows it.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use pliant_kernels::extern_fns;
 
-use super::super::rng::{Rng, mutate_bytes};
+use super::super::random_numbers::{Rng, mutate_bytes};
 
 /// Words that replace other words of a script, such as `T.parallel`.
 const WORDS: &[&str] = &[

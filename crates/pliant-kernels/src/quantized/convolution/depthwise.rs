@@ -30,7 +30,7 @@ struct DepthwiseTile<'a> {
     batch: usize,
     /// The position of the first result in the output.
     at: [usize; 3],
-    /// The number of results, at most [`MAX_RESULTS`].
+    /// The number of adjacent results along the line that the tile computes, at most [`MAX_RESULTS`].
     results: usize,
     /// The first channel, and the number of channels, at most [`CHANNELS`].
     channels: (usize, usize),

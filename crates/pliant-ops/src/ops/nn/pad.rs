@@ -157,8 +157,9 @@ fn te_pad(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let mut infer = ctx.infer();
     let (mode, widths) = (pad_mode(&infer)?, pad_widths(&mut infer)?);
-    let widths =
-        widths.ok_or_else(|| LegalizeError::unknown("relax.nn.pad: pad_width is not known"))?;
+    let widths = widths.ok_or_else(|| {
+        LegalizeError::unknown("relax.nn.pad: the values of pad_width are not known")
+    })?;
     let value = infer.attr("pad_value").as_float().unwrap_or(0.0);
     let mut unproved = Vec::new();
     for (axis, &pair) in widths.iter().enumerate() {

@@ -31,8 +31,8 @@ pub(super) fn pack_weights(l: &Layer) -> Result<PackedWeights, TensorError> {
     Ok(PackedWeights { w: flat(w)?, r: flat(r)?, bias: flat(bias)? })
 }
 
-/// Packs the weights of each direction with `pack`, and concatenates the results. `pack` receives `None` if the layer has no such
-/// weights. Returns `None` if the weights are not constant.
+/// Packs the weights of each direction with `pack`, and concatenates the results. `pack` receives `None` if the layer has no
+/// weights `from`. Returns `None` if the weights are not constant.
 fn pack_directions(
     l: &Layer,
     from: Option<&Weights>,
