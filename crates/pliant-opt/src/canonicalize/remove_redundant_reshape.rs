@@ -73,7 +73,7 @@ impl ModulePass for RemoveRedundantReshape {
             if let Some(uses) = &uses {
                 pinned.extend(views_of_written_operands(func, uses));
             }
-            pinned.extend(views_of_freed_operands(func));
+            pinned.extend(views_with_separate_lives(func));
             let merges_transposes = uses.is_none();
             let mut reshapes = Reshapes { pinned, merges_transposes, ..Reshapes::default() };
             let mut changed = false;
@@ -105,8 +105,9 @@ fn views_of_written_operands(func: &Function, uses: &ParamUses) -> Vec<Var> {
     out
 }
 
-/// Returns the results of reshapes and transposes that must stay separate tensors, because a binding ends the life of the operand.
-fn views_of_freed_operands(func: &Function) -> Vec<Var> {
+/// Returns the results of reshapes and transposes that must stay separate tensors, because a binding ends the life of the operand or
+/// of the result.
+fn views_with_separate_lives(func: &Function) -> Vec<Var> {
     let mut freed = FxHashSet::default();
     walk(func, func.root(), |event| {
         if let Event::LeaveBinding(_, b) = event
@@ -128,9 +129,10 @@ fn views_of_freed_operands(func: &Function) -> Vec<Var> {
         if let Event::LeaveBinding(_, b) = event {
             let reshaped = reshape_of(func, b.value).map(|(operand, _)| operand);
             let transposed = || call_operands(func, b.value, PERMUTE_DIMS).map(|(args, _)| args[0]);
+            let operand_is_freed =
+                |operand: Expr| matches!(func.expr(operand), ExprData::Var(v) if freed.contains(v));
             if let Some(operand) = reshaped.or_else(transposed)
-                && let ExprData::Var(v) = func.expr(operand)
-                && freed.contains(v)
+                && (freed.contains(&b.var) || operand_is_freed(operand))
             {
                 out.push(b.var);
             }
