@@ -194,7 +194,7 @@ impl Call {
     /// Returns the index of the operand with this name.
     ///
     /// # Panics
-    /// As [`Self::operand`].
+    /// The kernel has no operand of this name.
     pub(crate) fn index_of(&self, name: &str) -> usize {
         let id = name_id(name);
         let at = self.kernel.operands.iter().position(|operand| operand.id == id);
@@ -215,7 +215,7 @@ impl Call {
     /// Returns the value of an attribute of type integer, bool or choice. A choice is its index.
     ///
     /// # Panics
-    /// As [`Self::ints`].
+    /// The kernel has no attribute of this name.
     pub fn int(&self, name: &str) -> i64 {
         self.ints(name)[0]
     }
@@ -223,7 +223,7 @@ impl Call {
     /// Returns the value of an attribute of type float.
     ///
     /// # Panics
-    /// As [`Self::ints`].
+    /// The kernel has no attribute of this name.
     pub fn float(&self, name: &str) -> f64 {
         f64::from_bits(self.int(name) as u64)
     }
@@ -241,7 +241,7 @@ impl Call {
     /// Like [`Self::check`], but adds the sizes to the empty table `sizes`, which avoids a copy.
     ///
     /// # Errors
-    /// As [`Self::check`].
+    /// The same errors as [`Self::check`].
     pub fn check_into(&self, sizes: &mut Sizes) -> Result<(), KernelError> {
         self.check_attrs()?;
         for (operand, view) in self.kernel.operands.iter().zip(&self.operands) {

@@ -48,7 +48,7 @@ pub trait LibraryGemm: Send + Sync {
     /// Computes one float64 matrix product on the calling thread. Returns a kernel status.
     ///
     /// # Safety
-    /// As for [`LibraryGemm::sgemm`].
+    /// The conditions of [`LibraryGemm::sgemm`] hold.
     unsafe fn dgemm(&self, g: &Gemm<f64>) -> i64;
 }
 
@@ -60,7 +60,7 @@ pub struct GemmCrate;
 /// Computes a matrix product with the crate `gemm`. Returns a kernel status.
 ///
 /// # Safety
-/// As for [`LibraryGemm::sgemm`].
+/// The conditions of [`LibraryGemm::sgemm`] hold.
 unsafe fn gemm_crate<T: Product>(g: &Gemm<T>) -> i64 {
     // SAFETY: guaranteed by the caller.
     unsafe {
@@ -141,7 +141,7 @@ pub struct OwnGemm;
 /// otherwise with the crate `gemm`. Returns a kernel status.
 ///
 /// # Safety
-/// As for [`LibraryGemm::sgemm`].
+/// The conditions of [`LibraryGemm::sgemm`] hold.
 unsafe fn own_gemm<T: Product>(g: &Gemm<T>) -> i64 {
     // SAFETY: guaranteed by the caller; the instructions are those of the machine.
     unsafe {
@@ -158,7 +158,7 @@ unsafe fn own_gemm<T: Product>(g: &Gemm<T>) -> i64 {
 /// chooses dot products. Returns a kernel status.
 ///
 /// # Safety
-/// As for [`LibraryGemm::sgemm`].
+/// The conditions of [`LibraryGemm::sgemm`] hold.
 unsafe fn in_strips<T: Product>(g: &Gemm<T>) -> i64 {
     let short = g.m.min(g.n);
     if short == 0 || short > DOT_ROWS || g.a.2 != 1 || g.b.1 != 1 {
@@ -212,7 +212,7 @@ pub trait Product: matmul::Element {
     /// Computes one matrix product with [`library_gemm`]. Returns a kernel status.
     ///
     /// # Safety
-    /// As for [`LibraryGemm::sgemm`].
+    /// The conditions of [`LibraryGemm::sgemm`] hold.
     unsafe fn gemm(g: &Gemm<Self>) -> i64;
 }
 
@@ -269,7 +269,7 @@ unsafe fn piece<T: Copy>(g: &Gemm<T>, by_rows: bool, index: usize, count: usize)
 /// sums are added. Returns a kernel status.
 ///
 /// # Safety
-/// As for [`LibraryGemm::sgemm`]; the runtime is valid.
+/// The conditions of [`LibraryGemm::sgemm`] hold; the runtime is valid.
 unsafe fn run_in_parts<T: Product>(runtime: &KernelRuntime, g: &Gemm<T>, max_work: usize) -> i64 {
     let few_results = g.m <= ROW_UNIT && g.n <= COLUMN_UNIT;
     let work = g.m.saturating_mul(g.n).saturating_mul(g.k.max(1));

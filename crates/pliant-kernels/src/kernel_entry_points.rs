@@ -106,7 +106,7 @@ unsafe fn decode(call: &mut Call, args: &[PackedWord]) -> Result<(), KernelError
 /// Decodes one argument as the operand `name`; `None` if the operand is omitted.
 ///
 /// # Safety
-/// As for [`decode`].
+/// The conditions of [`decode`] hold.
 #[inline(always)]
 unsafe fn view(word: &PackedWord, name: &str) -> Result<Option<View>, String> {
     let (header, lists) = match word.kind {

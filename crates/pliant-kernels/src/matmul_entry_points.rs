@@ -91,7 +91,7 @@ unsafe fn batch<T: Product>(
 /// Computes a matrix product with elements of type `T` and a packed right operand.
 ///
 /// # Safety
-/// As for [`batch`].
+/// The conditions of [`batch`] hold.
 unsafe fn packed_product<T: Product>(
     runtime: &KernelRuntime,
     [x, weight, out]: [&View; 3],

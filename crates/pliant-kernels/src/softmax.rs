@@ -100,7 +100,7 @@ unsafe fn softmax<L: MathLanes<Elem = f32> + Reduce>(r: &Rows) {
 /// overlaps the previous vector, or is loaded partially.
 ///
 /// # Safety
-/// As for [`softmax`].
+/// The conditions of [`softmax`] hold.
 #[inline(always)]
 unsafe fn long_row<L: MathLanes<Elem = f32> + Reduce>(
     x: *const f32,
@@ -136,7 +136,7 @@ unsafe fn long_row<L: MathLanes<Elem = f32> + Reduce>(
 /// sum.
 ///
 /// # Safety
-/// As for [`softmax`].
+/// The conditions of [`softmax`] hold.
 #[inline(always)]
 unsafe fn exponentials<L: MathLanes<Elem = f32> + Reduce>(
     x: *const f32,
@@ -191,7 +191,7 @@ unsafe fn exponential<L: MathLanes<Elem = f32>>(x: L, base: L) -> L {
 /// Computes the results of a row: divides the exponentials by their sum, or, if `log` is true, computes the logarithms.
 ///
 /// # Safety
-/// As for [`softmax`].
+/// The conditions of [`softmax`] hold.
 #[inline(always)]
 unsafe fn finish<L: MathLanes<Elem = f32>>(
     x: *const f32,
@@ -223,7 +223,7 @@ unsafe fn finish<L: MathLanes<Elem = f32>>(
 /// Computes softmax of rows with fewer elements than a vector has lanes, one row per lane.
 ///
 /// # Safety
-/// As for [`softmax`].
+/// The conditions of [`softmax`] hold.
 #[inline(always)]
 unsafe fn short_rows<L: MathLanes<Elem = f32>>(r: &Rows) {
     let n = r.columns;

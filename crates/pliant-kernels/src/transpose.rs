@@ -261,7 +261,7 @@ unsafe fn few_columns<T: Copy, const N: usize>(
 /// destination, reads `N` adjacent elements of the source and writes one of them to each row.
 ///
 /// # Safety
-/// As for [`few_columns`].
+/// The conditions of [`few_columns`] hold.
 unsafe fn few_rows<T: Copy, const N: usize>(
     x: *const T,
     out: *mut T,
@@ -353,7 +353,7 @@ impl<T: Copy> Blocks<T> {
     /// Transposes the block of `N` by `N` elements at row `i` and column `k` of the tile.
     ///
     /// # Safety
-    /// As for [`Blocks::run`].
+    /// The conditions of [`Blocks::run`] hold.
     #[inline(always)]
     unsafe fn block<const N: usize>(&self, i: usize, k: usize) {
         // SAFETY: guaranteed by the caller.

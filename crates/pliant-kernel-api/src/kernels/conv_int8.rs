@@ -87,8 +87,8 @@ const fn limit(name: &'static str, doc: &'static str) -> Attr {
     Attr::new(name, AttrType::Float, AttrDefault::Float(0.0), doc)
 }
 
-/// Returns the number of elements of the packed weights, including padding. The weights of each group are packed in
-/// panels. A panel row contains, for each column, four adjacent values of k (a quad). In a depthwise convolution,
+/// Returns the number of elements of the packed weights, including padding. The weights of each group are packed in panels. A
+/// panel row contains a quad for each column: four weights that are adjacent along the inner dim `k`. In a depthwise convolution,
 /// panels have one column. Returns `None` on overflow, or if an attribute is out of range.
 fn packed_len(call: &Call, sizes: &Sizes) -> Option<i64> {
     let (groups, width) = (call.int("groups"), call.int("panel_width"));

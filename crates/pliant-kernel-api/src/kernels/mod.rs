@@ -7,7 +7,7 @@
 //! | a file in this folder, and `KERNELS` below | the declaration with its reference implementation |
 //! | a file in `pliant-kernels/src`, and `ENTRIES` in its `lib.rs` | the implementation |
 //! | a file in `pliant-opt/src/offload/rules`, and `builtin` in its `mod.rs` | the rule that offloads operators to the kernel |
-//! | a file in `pliant-kernels/src/algorithm_selection` | the choice of algorithms and pieces, if the kernel has any |
+//! | a file in `pliant-kernels/src/algorithm_selection` | the rules that choose the algorithm and divide the work among threads, if the kernel needs any |
 
 mod activation;
 pub mod arg_reduce;

@@ -59,7 +59,7 @@ pub trait Memory {
     /// Writes an element, rounded to the data type of the operand.
     ///
     /// # Errors
-    /// As [`Self::read`], or the memory is read-only.
+    /// The index is out of bounds, or the memory is read-only.
     fn write(&mut self, operand: usize, indices: &[i64], value: Number) -> Result<()>;
 
     /// Consumes `count` steps of the step budget of the run.

@@ -45,8 +45,8 @@ pub const MAX_ROWS: usize = 96;
 /// for 24 rows of 128 and 512 keys.
 const MIN_PACKED_KEYS: usize = 128;
 const MIN_PACKED_ROWS: usize = 24;
-/// Minimum number of query rows of a piece, if the rows of a head are divided into pieces. Each piece packs the keys
-/// again. Not measured separately.
+/// Minimum number of query rows of a piece of work, if the rows of a head are divided among
+/// threads. Each piece packs the keys again. Not measured separately.
 pub const MIN_PIECE_ROWS: usize = 24;
 /// Number of multiply-adds that take as long as the exponential of a score. Exponentials take a
 /// third of the time of attention with heads of size 32, and a fifth with size 64 (table
@@ -63,8 +63,8 @@ pub const fn packs_values(rows: usize, keys: usize) -> bool {
     keys >= MIN_PACKED_KEYS && rows >= MIN_PACKED_ROWS
 }
 
-/// Returns the maximum number of query rows and the maximum number of keys of a block. Blocks cover all keys, or a part of
-/// the keys with a running sum.
+/// Returns the maximum number of query rows and the maximum number of keys of a block. A block
+/// contains all keys, or only [`KEY_BLOCK`] keys if softmax uses a running maximum and sum.
 pub fn block_size(keys: usize) -> (usize, usize) {
     let elements = score_elements();
     if keys <= full_keys() {

@@ -6,18 +6,18 @@ pub use pliant_tensor::may_share_panels;
 
 use super::partition::pieces;
 
-/// Maximum number of results of a block, per filter. All results of a block use the same slice
-/// of the weights, which has this many rows and, with 64 filters, takes three quarters of the
-/// first-level cache. On Emerald Rapids, blocks of 96 results with slices are 1.2 times as fast
-/// as without slices at 7 x 7 x 512, and as fast at other sizes. On Zen 5, blocks of 64 results
-/// take 1.05 to 1.2 times as long.
+/// Maximum number of output pixels of a block. All pixels of a block use the same slice of the
+/// weights. The slice has this many rows. With 64 filters, it takes three quarters of the
+/// first-level cache. On Emerald Rapids, blocks of 96 pixels with slices are 1.2 times as fast as
+/// without slices at 7 x 7 x 512, and as fast at other sizes. On Zen 5, blocks of 64 pixels take
+/// 1.05 to 1.2 times as long.
 pub fn block_pixels() -> usize {
     (Machine::host().caches.l1 / 4 * 3 / (64 * size_of::<f32>())).clamp(24, MAX_BLOCK_PIXELS)
 }
 /// Maximum value of [`block_pixels`] on any machine, by which the kernels' scratch memory is sized.
 pub const MAX_BLOCK_PIXELS: usize = 96;
-/// The number of pieces into which a convolution with only a few blocks of results is divided.
-/// Not measured.
+/// The number of pieces of work into which a convolution with only a few blocks of results is
+/// divided. Not measured.
 pub fn short_pieces() -> usize {
     2 * pieces()
 }
@@ -53,29 +53,30 @@ pub const fn few_channels_are_faster(filters: usize, channels: usize, line: usiz
 /// of a filter row.
 pub const SWEPT_TAPS: usize = 3;
 
-/// Whether a line of a depthwise convolution is computed as a sweep, which loads each input
-/// once for all taps of a filter row instead of once for each tap. Speedups by sweeps with one
-/// thread and AVX-512: 1.5 for lines of 28 to 112 pixels, 1.05 to 1.6 for 14 and 7 pixels; with
-/// AVX2: 1.2 to 1.4 and 0.9 to 1.1. With stride 2, where adjacent results share fewer inputs, a
-/// sweep took 1.2 times as long.
+/// Whether a line (row of output pixels) of a depthwise convolution is computed as a sweep, which
+/// loads each input once for all taps of a filter row instead of once for each tap. Speedups by
+/// sweeps with one thread and AVX-512: 1.5 for lines of 28 to 112 pixels, 1.05 to 1.6 for 14 and 7
+/// pixels; with AVX2: 1.2 to 1.4 and 0.9 to 1.1. With stride 2, where adjacent results share fewer
+/// inputs, a sweep took 1.2 times as long.
 pub const fn sweeps(taps: usize, stride: usize, dilation: usize) -> bool {
     taps == SWEPT_TAPS && stride == 1 && dilation == 1
 }
 
-/// Approximate number of lines of a piece of a grouped convolution. Each piece fills a new line buffer, which has two more
-/// lines for 3 x 3 filters. Not measured.
+/// Approximate number of lines (rows of output pixels) in a piece of work of a grouped convolution.
+/// Each piece fills its own line buffer with input rows. With 3 x 3 filters, these are two more
+/// rows than lines. Not measured.
 const BAND_LINES: usize = 16;
-/// Minimum number of lines of a piece of a grouped convolution, if the convolution has fewer
-/// pieces than [`short_pieces`]. Not measured. With 3 x 3 filters, four lines of results need
-/// six rows of inputs.
+/// Minimum number of lines (rows of output pixels) in a piece of work of a grouped convolution, if
+/// the convolution has fewer pieces than [`short_pieces`]. Not measured. With 3 x 3 filters, four
+/// lines of results need six rows of inputs.
 const MIN_BAND_LINES: usize = 4;
 /// Maximum panel width, in columns (filters), of a group that has its own panels, for the
 /// implementation of grouped convolution with few filters per group: two vectors of 512 bits.
 /// For 3 x 3 filters with stride 1 and 32 groups, this implementation is 12 times as fast as
 /// the GEMM for 4 channels per group, 5 times for 8, 3 times for 16 and 2 times for 32.
 const MAX_GROUP_WIDTH: i64 = 32;
-/// Maximum number of elements of a line buffer, unless even a minimal part of a line needs more: half of a first-level cache.
-/// Not measured.
+/// Maximum number of elements of a line buffer: half of the first-level cache. A line buffer may be
+/// larger if the shortest permitted part of a line needs more elements. Not measured.
 pub fn line_elements() -> usize {
     Machine::host().caches.l1 / 2 / size_of::<f32>()
 }

@@ -42,11 +42,11 @@ pub const COPY_DEPTH: usize = 512;
 /// second-level cache. Not measured separately.
 pub const COPY_ROWS: usize = 8 * TILE_ROWS;
 
-/// Returns the number of pieces for a division by panels only; `None` if `rows` is 1 or there
-/// are too few panels. Otherwise, the matmul would be divided into `rows` blocks of rows and
-/// `pieces` pieces of panels, and each block of rows would convert the panels again. With
-/// blocks of rows, matmuls with many rows took 1.25 times as long as float32 matmuls, without
-/// them 1.05 times.
+/// Returns the number of pieces for a division of a matmul by panels only. Returns `None` if the
+/// caller should divide the matmul into `rows` blocks of rows and `pieces` pieces of panels
+/// instead, because `rows` is 1 or there are too few panels. Each block of rows converts the panels
+/// again: with blocks of rows, matmuls with many rows took 1.25 times as long as float32 matmuls,
+/// without them 1.05 times.
 pub fn panel_pieces(rows: usize, pieces: usize, panels: usize) -> Option<usize> {
     let min_pieces = super::partition::pieces();
     (rows > 1 && panels >= min_pieces).then(|| pieces.max(min_pieces).min(panels))

@@ -24,10 +24,11 @@ const IN_PLACE_ROWS: usize = 48;
 const SMALL_STRIDE: usize = 3 * 1024;
 /// Number of rows of A up to which reading B in place is cheaper than packing B, if the row stride of B is large.
 const LARGE_STRIDE_IN_PLACE_ROWS: usize = 12;
-/// Number of rows of A up to which dot products of rows of A and columns of B in place are faster than transposing B into
-/// panels, if the columns of B are contiguous and `k` is long. Time of transposing relative to dot products, with one
-/// thread and `k` of 256 to 2048: 2.1 to 3.5 for 4 rows, 1.3 to 1.7 for 8, 1.1 to 1.4 for 16, 0.9 to 1.0 for 24, 0.8 to
-/// 0.9 for 48. With 64 and 100 columns, the ratio is still 1.5 and 1.8 for so many rows.
+/// Number of rows of A up to which dot products of rows of A and columns of B in place are faster
+/// than transposing B into panels, if the columns of B are contiguous and `k` is long. Time of
+/// transposing relative to dot products, with one thread and `k` of 256 to 2048: 2.1 to 3.5 for 4
+/// rows, 1.3 to 1.7 for 8, 1.1 to 1.4 for 16, 0.9 to 1.0 for 24, 0.8 to 0.9 for 48. For 16 rows and
+/// only 64 or 100 columns, the ratio is still 1.5 and 1.8.
 pub const DOT_ROWS: usize = 16;
 /// Minimum `k` that counts as long, for the choice between dot products and transposing B.
 const LONG_K: usize = 256;

@@ -65,7 +65,7 @@ macro_rules! kernel {
         /// Computes the product of one block of A and B.
         ///
         /// # Safety
-        /// As for [`super::super::TileRegisters::multiply`].
+        /// The conditions of [`super::super::TileRegisters::multiply`] hold.
         unsafe fn $name(block: &Block) {
             // SAFETY: guaranteed by the caller. No other code uses the tile registers.
             unsafe {
@@ -205,7 +205,7 @@ macro_rules! kernels {
             /// Multiplies the contents of tile registers, four times per step.
             ///
             /// # Safety
-            /// As for [`super::super::TileRegisters::repeat`].
+            /// The conditions of [`super::super::TileRegisters::repeat`] hold.
             unsafe fn repeat(steps: usize) {
                 // SAFETY: guaranteed by the caller. No other code uses the tile registers.
                 unsafe {

@@ -2,9 +2,9 @@
 //! Instructions multiply two registers and add the product to a third.
 //!
 //! Method: a block of C of up to 32 x 32 sums, or of up to 16 x 64, takes four registers. Each step
-//! reads 64 bytes of k of the rows of A and of the columns of B, and issues four instructions of 16
-//! K multiply-adds of 8-bit integers, or 8 K multiply-adds of bfloat16. A is copied first, so that
-//! its rows start at cache lines (`quantized`, `low_precision_weights`). B is packed in 32-bit
+//! reads 64 bytes along `k` from each row of A and each column of B, and issues four instructions
+//! of 16 K multiply-adds of 8-bit integers, or 8 K multiply-adds of bfloat16. A is copied first, so
+//! that its rows start at cache lines (`quantized`, `low_precision_weights`). B is packed in 32-bit
 //! words, each with four adjacent values of k of 8-bit integers, or two of bfloat16. This is the
 //! same packing as for vectors, so panels are read in place. An incomplete last step reads copies
 //! that are padded with zeros.

@@ -135,10 +135,11 @@ pub struct Attention {
     pub mask_before_bias: bool,
     /// Whether query `i` attends only to the keys up to index `i + offset`.
     pub causal: bool,
-    /// The key position of the first query: 0, or the number of keys in a cache before it.
+    /// The position of the first query among the keys: 0, or the number of cached keys that precede
+    /// it.
     pub offset: i64,
-    /// If `causal` is set, the number of keys up to its own position to which a query attends; 0
-    /// for no limit.
+    /// The maximum number of keys that a query attends to if `causal` is set: the last keys up to
+    /// and including the position of the query. 0 for no limit.
     pub window: i64,
     /// The result of a query whose scores are all minus infinity.
     pub fully_masked: FullyMasked,

@@ -47,8 +47,8 @@ impl Block<'_> {
     /// Computes the results of the block: the matrix product of weights and values.
     ///
     /// # Safety
-    /// The machine has the instructions of `ops`. The elements are valid, those of values up to
-    /// whole vectors. The results overlap no operand.
+    /// The machine has the instructions of `ops`. All elements are valid. Each row of values is
+    /// readable up to a multiple of the vector length. The results overlap no operand.
     pub unsafe fn run(&self, ops: &Ops) {
         // SAFETY: guaranteed by the caller.
         let finite = VisibleKeys::of(self.rows).partly_visible().into_iter().all(|keys| unsafe {
@@ -162,7 +162,8 @@ pub struct FiniteCheck {
 /// `values.all_finite`.
 ///
 /// # Safety
-/// The machine has the instructions, and the caller has enabled them. All elements are valid.
+/// The machine has the instructions of `L`, and the caller has enabled them. All elements are
+/// valid.
 #[inline(always)]
 pub unsafe fn check_finite<L: MathLanes<Elem = f32> + Reduce>(values: &mut FiniteCheck) {
     let whole = values.columns / L::N * L::N;

@@ -129,7 +129,7 @@ impl Piece<'_> {
     /// Writes the results of rows that attend to no key.
     ///
     /// # Safety
-    /// As for [`Piece::run`].
+    /// The conditions of [`Piece::run`] hold.
     unsafe fn fill_fully_masked(&self, rows: Range<usize>) {
         for row in rows {
             let out = self.out(row);
@@ -142,7 +142,7 @@ impl Piece<'_> {
     /// Computes the results of a block of rows, one block of keys after the other.
     ///
     /// # Safety
-    /// As for [`Piece::run`].
+    /// The conditions of [`Piece::run`] hold.
     unsafe fn block(&self, rows: Range<usize>, blocking: &Blocking, scratch: &mut Scratch) {
         let mut states = [const { MaybeUninit::uninit() }; MAX_ROWS];
         let states = &mut states[..rows.len()];
@@ -228,7 +228,7 @@ impl Piece<'_> {
     /// Packs a range of keys and their values, unless they are already packed or are read in place.
     ///
     /// # Safety
-    /// As for [`Piece::run`].
+    /// The conditions of [`Piece::run`] hold.
     unsafe fn pack(&self, keys: &Range<usize>, blocking: &Blocking, scratch: &mut Scratch) {
         let whole = blocking.span.len() <= blocking.key_step;
         let range = if whole { blocking.span.clone() } else { keys.clone() };
@@ -284,7 +284,8 @@ impl Piece<'_> {
     /// Computes the scores of a block of rows and a block of keys.
     ///
     /// # Safety
-    /// As for [`Piece::run`]; if `blocking` requires packed keys, the keys are packed.
+    /// The conditions of [`Piece::run`] hold; if `blocking` requires packed keys, the keys are
+    /// packed.
     unsafe fn scores(
         &self,
         rows: Range<usize>,
@@ -346,7 +347,8 @@ impl Piece<'_> {
     /// Multiplies the softmax weights of a block by the values, and adds the result to the output.
     ///
     /// # Safety
-    /// As for [`Piece::run`]; if the blocking requires packed values, the values are packed.
+    /// The conditions of [`Piece::run`] hold; if the blocking requires packed values, the values
+    /// are packed.
     unsafe fn multiply_values(
         &self,
         rows: &[Row],

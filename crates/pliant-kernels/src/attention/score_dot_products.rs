@@ -31,7 +31,8 @@ pub struct Dots {
 /// Computes the scores: the dot product of each query with each key.
 ///
 /// # Safety
-/// The machine has the instructions, and the caller has enabled them. All elements are valid.
+/// The machine has the instructions of `L`, and the caller has enabled them. All elements are
+/// valid.
 #[inline(always)]
 pub unsafe fn dots<L: Transpose + Lanes<Elem = f32>>(d: &Dots) {
     let mut blocks = [[MaybeUninit::<f32>::uninit(); BLOCK]; 2];
@@ -66,7 +67,7 @@ pub unsafe fn dots<L: Transpose + Lanes<Elem = f32>>(d: &Dots) {
 /// Multiplies two arrays element by element and returns a vector of partial sums, one per lane.
 ///
 /// # Safety
-/// As for [`dots`].
+/// The conditions of [`dots`] hold.
 #[inline(always)]
 unsafe fn dot<L: Lanes<Elem = f32>>(x: *const f32, y: *const f32, size: usize) -> L {
     let whole = size / L::N * L::N;

@@ -86,8 +86,8 @@ pub struct ScoreBlock<'a> {
 /// 0.
 ///
 /// # Safety
-/// The machine has the instructions, and the caller has enabled them. All addressed elements are
-/// valid.
+/// The machine has the instructions of `L`, and the caller has enabled them. All addressed elements
+/// are valid.
 #[inline(always)]
 pub unsafe fn softmax_rows<L: MathLanes<Elem = f32> + Reduce>(block: &mut ScoreBlock<'_>) {
     for index in 0..block.rows.len() {
@@ -105,7 +105,7 @@ pub unsafe fn softmax_rows<L: MathLanes<Elem = f32> + Reduce>(block: &mut ScoreB
 /// maximum and sum.
 ///
 /// # Safety
-/// As for [`softmax_rows`].
+/// The conditions of [`softmax_rows`] hold.
 #[inline(always)]
 unsafe fn one_row<L: MathLanes<Elem = f32> + Reduce>(
     scores: *mut f32,
@@ -151,7 +151,7 @@ unsafe fn one_row<L: MathLanes<Elem = f32> + Reduce>(
 /// register, because storing single elements and then loading the vector would stall.
 ///
 /// # Safety
-/// As for [`softmax_rows`].
+/// The conditions of [`softmax_rows`] hold.
 #[inline(always)]
 unsafe fn hide_lanes<L: MathLanes<Elem = f32>>(
     scores: *mut f32,
@@ -184,7 +184,7 @@ const MIN_EXP_ARGUMENT: f32 = -87.0;
 /// length.
 ///
 /// # Safety
-/// As for [`softmax_rows`].
+/// The conditions of [`softmax_rows`] hold.
 #[inline(always)]
 unsafe fn zero_fill<L: MathLanes<Elem = f32>>(scores: *mut f32, from: usize, to: usize) {
     for at in (from..to).step_by(L::N) {
@@ -196,7 +196,7 @@ unsafe fn zero_fill<L: MathLanes<Elem = f32>>(scores: *mut f32, from: usize, to:
 /// Applies scale, soft cap, bias and mask to the scores of the columns `from..high`, in place.
 ///
 /// # Safety
-/// As for [`softmax_rows`].
+/// The conditions of [`softmax_rows`] hold.
 #[inline(always)]
 unsafe fn transform_scores<L: MathLanes<Elem = f32>>(
     scores: *mut f32,
@@ -242,7 +242,7 @@ unsafe fn transform_scores<L: MathLanes<Elem = f32>>(
 /// starts at column `at`.
 ///
 /// # Safety
-/// As for [`softmax_rows`].
+/// The conditions of [`softmax_rows`] hold.
 #[inline(always)]
 unsafe fn masked<L: MathLanes<Elem = f32>>(
     x: L,
@@ -291,7 +291,7 @@ unsafe fn gather<L: MathLanes<Elem = f32>>(from: *const f32, step: isize, count:
 /// Returns the maximum of a range of scores, which consists of whole vectors.
 ///
 /// # Safety
-/// As for [`softmax_rows`].
+/// The conditions of [`softmax_rows`] hold.
 #[inline(always)]
 unsafe fn largest<L: MathLanes<Elem = f32> + Reduce>(
     scores: *const f32,
@@ -319,7 +319,7 @@ unsafe fn largest<L: MathLanes<Elem = f32> + Reduce>(
 /// Replaces each score `x` by `exp(scale * x - base)`. Returns the sum of the exponentials.
 ///
 /// # Safety
-/// As for [`softmax_rows`].
+/// The conditions of [`softmax_rows`] hold.
 #[inline(always)]
 unsafe fn exponentials<L: MathLanes<Elem = f32> + Reduce>(
     scores: *mut f32,
@@ -352,7 +352,7 @@ unsafe fn exponentials<L: MathLanes<Elem = f32> + Reduce>(
 /// whose sum is 0 attends to no key.
 ///
 /// # Safety
-/// As for [`softmax_rows`]; `out` has the rows and columns of the results.
+/// The conditions of [`softmax_rows`] hold; `out` has the rows and columns of the results.
 #[inline(always)]
 pub unsafe fn finish_rows<L: MathLanes<Elem = f32>>(
     block: &ScoreBlock<'_>,

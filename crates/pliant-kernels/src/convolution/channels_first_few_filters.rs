@@ -170,7 +170,7 @@ unsafe fn copy_planes(
 /// line of the first channel.
 ///
 /// # Safety
-/// As for [`copy_planes`].
+/// The conditions of [`copy_planes`] hold.
 unsafe fn copy_line(
     isa: Isa,
     c: &Convolution,
@@ -212,7 +212,7 @@ unsafe fn copy_line(
 /// Computes all lines of results, in parallel. Returns a kernel status.
 ///
 /// # Safety
-/// As for [`run`]; the planes and the weights are complete.
+/// The conditions of [`run`] hold; the planes and the weights are complete.
 unsafe fn compute(
     isa: Isa,
     runtime: &KernelRuntime,
@@ -245,7 +245,8 @@ unsafe fn compute(
 /// Computes a line of convolution results for all filters.
 ///
 /// # Safety
-/// The machine has the instructions, and the caller has enabled them. All elements are valid.
+/// The machine has the instructions of `L`, and the caller has enabled them. All elements are
+/// valid.
 #[inline(always)]
 unsafe fn compute_line<L: Lanes<Elem = f32>>(args: &LineArgs<'_>) {
     const { assert!(FEW_FILTERS == 4, "the arms below") };
@@ -264,7 +265,7 @@ impl LineArgs<'_> {
     /// Computes the results of `F` filters, `V` vectors of adjacent results at a time.
     ///
     /// # Safety
-    /// As for [`compute_line`].
+    /// The conditions of [`compute_line`] hold.
     #[inline(always)]
     unsafe fn tiles<L: Lanes<Elem = f32>, const F: usize, const V: usize>(&self) {
         const { assert!(V * L::N <= MAX_TILE) };
@@ -285,7 +286,7 @@ impl LineArgs<'_> {
     /// stores the first `count` results of each filter.
     ///
     /// # Safety
-    /// As for [`compute_line`].
+    /// The conditions of [`compute_line`] hold.
     #[inline(always)]
     unsafe fn tile<L: Lanes<Elem = f32>, const F: usize, const V: usize>(
         &self,
@@ -331,7 +332,7 @@ impl LineArgs<'_> {
     /// Stores the first `count` results of each filter.
     ///
     /// # Safety
-    /// As for [`compute_line`].
+    /// The conditions of [`compute_line`] hold.
     #[inline(always)]
     unsafe fn store<L: Lanes<Elem = f32>, const F: usize, const V: usize>(
         &self,

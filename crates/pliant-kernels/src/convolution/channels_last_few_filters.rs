@@ -111,7 +111,8 @@ unsafe fn unpack(c: &Convolution, s: &Sizes, to: *mut f32) {
 /// Computes a line of convolution results for all filters.
 ///
 /// # Safety
-/// The machine has the instructions, and the caller has enabled them. All elements are valid.
+/// The machine has the instructions of `L`, and the caller has enabled them. All elements are
+/// valid.
 #[inline(always)]
 unsafe fn compute_line<L: Reduce>(args: &LineArgs<'_>) {
     let (line, s) = (&args.line, args.line.s);
@@ -141,7 +142,7 @@ impl Results<'_> {
     /// Computes `P` results for all filters.
     ///
     /// # Safety
-    /// As for [`compute_line`].
+    /// The conditions of [`compute_line`] hold.
     #[inline(always)]
     unsafe fn compute<L: Reduce, const P: usize>(&self) {
         const { assert!(FEW_FILTERS == 4, "the arms below") };
@@ -159,7 +160,7 @@ impl Results<'_> {
     /// Computes `P` results for `F` filters, in registers.
     ///
     /// # Safety
-    /// As for [`compute_line`].
+    /// The conditions of [`compute_line`] hold.
     #[inline(always)]
     unsafe fn tile<L: Reduce, const P: usize, const F: usize>(&self) {
         let (l, s) = (&self.args.line, self.args.line.s);
@@ -202,7 +203,7 @@ impl Results<'_> {
 /// results, `filter_size` the distance between the weights of adjacent filters.
 ///
 /// # Safety
-/// As for [`compute_line`].
+/// The conditions of [`compute_line`] hold.
 #[inline(always)]
 unsafe fn add_run<L: Reduce, const P: usize, const F: usize>(
     sums: &mut [[L; F]; P],

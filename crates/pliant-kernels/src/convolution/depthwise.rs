@@ -34,8 +34,8 @@ const SHORT_STEP: usize = 4;
 /// Number of vectors of channels that are computed together for a single result.
 const VECTORS: usize = 4;
 
-/// Computes a depthwise convolution, one line of results per piece. Input and results have channels last. Returns a kernel
-/// status.
+/// Computes a depthwise convolution. Each piece of work is one line of results. Input and results
+/// have channels last. Returns a kernel status.
 ///
 /// # Safety
 /// The machine has `isa`. All elements are valid, and the results overlap no operand.
@@ -84,7 +84,8 @@ struct SameTaps<'a> {
 /// Computes a line of results, and applies the epilogue `clip` if it is present.
 ///
 /// # Safety
-/// The machine has the instructions, and the caller has enabled them. All elements are valid.
+/// The machine has the instructions of `L`, and the caller has enabled them. All elements are
+/// valid.
 #[inline(always)]
 unsafe fn compute_line<L: MathLanes<Elem = f32>>(l: &Line<'_>, clip: Option<&TileEpilogue>) {
     let (c, width) = (l.c, l.s.output[2]);
@@ -133,11 +134,11 @@ unsafe fn compute_line<L: MathLanes<Elem = f32>>(l: &Line<'_>, clip: Option<&Til
 impl SameTaps<'_> {
     /// Computes the results in steps of `P`, for all channels from `from` on, `C` vectors of
     /// channels at a time. There are at least `P` results. `from` is a multiple of the vector
-    /// length. The loop over channels is outside, so that the inputs of overlapping filters stay in
-    /// the first-level cache.
+    /// length. The outer loop iterates over the channels, so that the inputs of overlapping filters
+    /// stay in the first-level cache.
     ///
     /// # Safety
-    /// As for [`compute_line`].
+    /// The conditions of [`compute_line`] hold.
     #[inline(always)]
     unsafe fn compute<L: MathLanes<Elem = f32>, const P: usize, const C: usize>(
         &self,
@@ -168,7 +169,7 @@ impl SameTaps<'_> {
     /// a vector are channels; otherwise only the first `count` lanes are.
     ///
     /// # Safety
-    /// As for [`compute_line`].
+    /// The conditions of [`compute_line`] hold.
     #[inline(always)]
     unsafe fn compute_channels<
         L: MathLanes<Elem = f32>,
@@ -192,7 +193,7 @@ impl SameTaps<'_> {
     /// Computes `P` results from index `first` on, as [`SameTaps::compute_channels`] does.
     ///
     /// # Safety
-    /// As for [`compute_line`].
+    /// The conditions of [`compute_line`] hold.
     #[inline(always)]
     unsafe fn compute_tile<
         L: MathLanes<Elem = f32>,

@@ -43,8 +43,8 @@ pub(super) fn range(l: &Line<'_>, first: &Range<usize>, second: &Range<usize>) -
 /// tap in the first dim, and `rows` is the range of filter taps in the second dim.
 ///
 /// # Safety
-/// The machine has the instructions, and the caller has enabled them. All elements are valid. `xs`
-/// is the result of [`range`].
+/// The machine has the instructions of `L`, and the caller has enabled them. All elements are
+/// valid. `xs` is the result of [`range`].
 #[inline(always)]
 pub(super) unsafe fn run<L: MathLanes<Elem = f32>>(
     l: &Line<'_>,
@@ -66,7 +66,7 @@ pub(super) unsafe fn run<L: MathLanes<Elem = f32>>(
 /// Computes results like [`run`], but only for `ROWS` filter rows, starting at filter row `y`.
 ///
 /// # Safety
-/// As for [`run`].
+/// The conditions of [`run`] hold.
 #[inline(always)]
 unsafe fn sweep_rows<L: MathLanes<Elem = f32>, const ROWS: usize>(
     l: &Line<'_>,
@@ -113,7 +113,7 @@ unsafe fn sweep_rows<L: MathLanes<Elem = f32>, const ROWS: usize>(
 /// the distance between adjacent pixels.
 ///
 /// # Safety
-/// As for [`run`].
+/// The conditions of [`run`] hold.
 #[inline(always)]
 unsafe fn step<L: Lanes<Elem = f32>, const ROWS: usize>(
     from: *const f32,

@@ -247,7 +247,7 @@ impl ImplicitGemm<'_> {
     /// Computes the results of the slivers of a block for the filters of one panel.
     ///
     /// # Safety
-    /// As for [`run`].
+    /// The conditions of [`run`] hold.
     unsafe fn compute_panel(&self, batch: usize, slivers: &mut [Sliver], panel: usize) {
         let s = self.s;
         let (group, group_panel) = (panel / self.panels, panel % self.panels);
@@ -412,7 +412,7 @@ impl ImplicitGemm<'_> {
     /// complete.
     ///
     /// # Safety
-    /// As for [`run`].
+    /// The conditions of [`run`] hold.
     unsafe fn compute_strips(
         &self,
         (a, segments): (*const f32, &[KSegment]),
@@ -449,7 +449,7 @@ impl ImplicitGemm<'_> {
     /// Copies results from scratch memory, which has channels last, to the output, whose channels are not adjacent.
     ///
     /// # Safety
-    /// As for [`run`].
+    /// The conditions of [`run`] hold.
     unsafe fn transpose_results(
         &self,
         from: *const f32,

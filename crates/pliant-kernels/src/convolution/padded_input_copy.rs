@@ -38,7 +38,7 @@ pub(super) unsafe fn copy_padded(
 /// Copies one line of an image to `to`, with padding.
 ///
 /// # Safety
-/// As for [`copy_padded`].
+/// The conditions of [`copy_padded`] hold.
 unsafe fn copy_line(
     isa: Isa,
     c: &Convolution,

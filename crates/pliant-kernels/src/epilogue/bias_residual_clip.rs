@@ -149,7 +149,7 @@ impl TileEpilogue {
 /// left the store buffer: 1.2 us per tile on Intel with AVX-512.
 ///
 /// # Safety
-/// As for [`Epilogue::finish`].
+/// The conditions of [`Epilogue::finish`] hold.
 pub(super) unsafe fn finish(isa: Isa, epilogue: &Epilogue, tile: &EpilogueTile) {
     let run = for_isa!(isa, finish_tile(epilogue: &Epilogue, tile: &EpilogueTile)).0;
     // SAFETY: guaranteed by the caller.
@@ -165,7 +165,7 @@ pub(super) fn applies(e: &Epilogue) -> bool {
 /// [`applies`] rejects the epilogue.
 ///
 /// # Safety
-/// As for [`finish`], and the caller has enabled the instructions of `L`.
+/// The conditions of [`finish`] hold, and the caller has enabled the instructions of `L`.
 #[inline(always)]
 unsafe fn finish_tile<L: MathLanes<Elem = f32>>(epilogue: &Epilogue, tile: &EpilogueTile) {
     let Some(clip) = ClipEpilogue::of(epilogue) else { return };
@@ -185,7 +185,7 @@ unsafe fn finish_tile<L: MathLanes<Elem = f32>>(epilogue: &Epilogue, tile: &Epil
 /// at compile time which operands are present.
 ///
 /// # Safety
-/// As for [`finish_tile`].
+/// The conditions of [`finish_tile`] hold.
 #[inline(always)]
 unsafe fn rows_with<L: MathLanes<Elem = f32>, const BIAS: bool, const RESIDUAL: bool>(
     e: &TileEpilogue,

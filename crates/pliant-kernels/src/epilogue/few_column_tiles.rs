@@ -39,7 +39,7 @@ fn is_dense(tile: &EpilogueTile) -> bool {
 /// Applies the epilogue to a tile of few columns, in place.
 ///
 /// # Safety
-/// As for [`Epilogue::finish`]; [`applies`] returned true.
+/// The conditions of [`Epilogue::finish`] hold; [`applies`] returned true.
 pub(super) unsafe fn finish(isa: Isa, e: &Epilogue, tile: &EpilogueTile) {
     let (columns, position) = (tile.columns, tile.position);
     let rows = (MAX_ELEMENTS / columns).min(tile.rows);

@@ -18,7 +18,7 @@ use pliant_machine::isa::Isa;
 /// Applies the epilogue to a tile in place.
 ///
 /// # Safety
-/// As for [`Epilogue::finish`].
+/// The conditions of [`Epilogue::finish`] hold.
 pub(super) unsafe fn finish(isa: Isa, epilogue: &Epilogue, tile: &EpilogueTile) {
     let run = for_isa!(isa, finish_rows(epilogue: &Epilogue, tile: &EpilogueTile)).0;
     // SAFETY: guaranteed by the caller.
@@ -28,7 +28,7 @@ pub(super) unsafe fn finish(isa: Isa, epilogue: &Epilogue, tile: &EpilogueTile) 
 /// Applies the epilogue to each row of a tile, with the vectors `L`.
 ///
 /// # Safety
-/// As for [`Epilogue::finish`], and the caller has enabled the instructions.
+/// The conditions of [`Epilogue::finish`] hold, and the caller has enabled the instructions.
 #[inline(always)]
 unsafe fn finish_rows<L: MathLanes<Elem = f32>>(e: &Epilogue, tile: &EpilogueTile) {
     for row in 0..tile.rows {
@@ -54,7 +54,7 @@ unsafe fn finish_rows<L: MathLanes<Elem = f32>>(e: &Epilogue, tile: &EpilogueTil
 /// Applies the epilogue with the activation `A` to one row.
 ///
 /// # Safety
-/// As for [`finish_rows`].
+/// The conditions of [`finish_rows`] hold.
 #[inline(always)]
 unsafe fn finish_row<L: MathLanes<Elem = f32>, A: ActivationFn>(
     e: &Epilogue,
@@ -97,7 +97,7 @@ impl RowOperands {
     /// otherwise the first `count` lanes.
     ///
     /// # Safety
-    /// As for [`finish_rows`].
+    /// The conditions of [`finish_rows`] hold.
     #[inline(always)]
     unsafe fn value<L: MathLanes<Elem = f32>, A: ActivationFn, const WHOLE: bool>(
         &self,

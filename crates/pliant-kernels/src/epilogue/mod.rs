@@ -110,7 +110,7 @@ impl Epilogue {
     /// Applies the epilogue to a tile row by row.
     ///
     /// # Safety
-    /// As for [`Epilogue::finish`].
+    /// The conditions of [`Epilogue::finish`] hold.
     unsafe fn finish_rows(&self, isa: Isa, tile: &EpilogueTile) {
         // SAFETY: guaranteed by the caller.
         unsafe {

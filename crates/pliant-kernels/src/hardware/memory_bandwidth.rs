@@ -19,7 +19,7 @@ const SUMS: usize = 8;
 /// Reads all elements by summing them.
 ///
 /// # Safety
-/// The machine has the instructions.
+/// The machine has the instructions of `L`.
 #[inline(always)]
 unsafe fn sum<L: Lanes<Elem = f32>>(data: &[f32]) {
     // SAFETY: guaranteed by the caller; each address lies inside its chunk.

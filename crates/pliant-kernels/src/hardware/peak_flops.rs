@@ -23,7 +23,7 @@ const TILE_STEPS: usize = 400_000;
 /// Executes multiply-adds on independent sums in registers, `steps` times for each sum.
 ///
 /// # Safety
-/// The machine has the instructions.
+/// The machine has the instructions of `L`.
 #[inline(always)]
 unsafe fn accumulate<L: Lanes<Elem = f32>>(steps: usize) {
     // SAFETY: guaranteed by the caller.

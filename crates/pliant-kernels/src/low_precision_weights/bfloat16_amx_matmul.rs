@@ -46,7 +46,7 @@ struct Strip {
 /// Computes the matrix product for a range of rows and a range of panels. Returns a kernel status.
 ///
 /// # Safety
-/// As for [`super::run`]; the machine has tile registers.
+/// The conditions of [`super::run`] hold; the machine has tile registers.
 pub(super) unsafe fn many_rows(w: &CheckedGemm, rows: Range<usize>, panels: Range<usize>) -> i64 {
     // SAFETY: guaranteed by the caller; kernels do not call each other here.
     let mut tiles = unsafe { TileRegisters::new() };
@@ -84,7 +84,7 @@ impl Strip {
     /// of these rows.
     ///
     /// # Safety
-    /// As for [`many_rows`].
+    /// The conditions of [`many_rows`] hold.
     unsafe fn multiply(
         &self,
         w: &CheckedGemm,
@@ -146,7 +146,8 @@ impl Strip {
 /// whole step.
 ///
 /// # Safety
-/// The machine has the instructions; the elements of A are readable, and `to` has room for these rows.
+/// The machine has AVX-512 with bfloat16; the elements of A are readable, and `to` has room for the
+/// converted rows.
 #[target_feature(enable = "avx512f,avx512bf16")]
 unsafe fn round_to_bfloat16(w: &CheckedGemm, rows: Range<usize>, k: Range<usize>, to: *mut u8) {
     for (index, row) in rows.enumerate() {

@@ -13,7 +13,7 @@ use pliant_machine::isa::isa;
 /// Computes the matrix product of a checked call.
 ///
 /// # Safety
-/// As for [`Implementation::run`].
+/// The conditions of [`Implementation::run`] hold.
 unsafe fn product(
     runtime: &KernelRuntime,
     call: &Call,

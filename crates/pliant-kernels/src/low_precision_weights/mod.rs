@@ -179,7 +179,7 @@ impl CheckedGemm<'_> {
     /// panel in memory.
     ///
     /// # Safety
-    /// As for [`run`].
+    /// The conditions of [`run`] hold.
     unsafe fn few_rows(&self, rows: Range<usize>, panel: usize) {
         let panel = self.panel(panel, rows);
         let format = self.g.format;
@@ -191,7 +191,7 @@ impl CheckedGemm<'_> {
     /// of rows, blocks of `k`, panels, and slices.
     ///
     /// # Safety
-    /// As for [`run`].
+    /// The conditions of [`run`] hold.
     unsafe fn many_rows(&self, rows: Range<usize>, panels: Range<usize>) {
         let mut slice = Slice([const { MaybeUninit::uninit() }; MAX_DEPTH * MAX_TILE_COLUMNS]);
         let to = slice.0.as_mut_ptr().cast::<f32>();
@@ -213,7 +213,7 @@ impl CheckedGemm<'_> {
     /// Converts one slice of a panel to float32, and multiplies the rows by the slice.
     ///
     /// # Safety
-    /// As for [`run`]; `slice` has room for the rows `k`.
+    /// The conditions of [`run`] hold; `slice` has room for the rows `k`.
     unsafe fn multiply_slice(&self, panel: &Panel, k: Range<usize>, slice: *mut f32) {
         let (format, kernels) = (self.g.format, <f32 as Element>::kernels(self.isa));
         let widen = for_isa!(self.isa, widen(panel: &Panel, format: Format, rows: Range<usize>, to: *mut f32)).0;

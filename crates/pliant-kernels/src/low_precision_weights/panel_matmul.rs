@@ -38,7 +38,7 @@ pub(super) struct Panel {
 /// Loads a vector of the scales or zero points of a group. Returns `default` in every lane if `p` is null.
 ///
 /// # Safety
-/// The machine has the instructions; if `p` is not null, the elements are readable.
+/// The machine has the instructions of `L`; if `p` is not null, the elements are readable.
 #[inline(always)]
 unsafe fn load_group<L: Widen>(p: *const f32, at: usize, default: f32) -> L {
     // SAFETY: guaranteed by the caller.
@@ -49,8 +49,8 @@ unsafe fn load_group<L: Widen>(p: *const f32, at: usize, default: f32) -> L {
 /// points if `ZEROS` is true.
 ///
 /// # Safety
-/// The machine has the instructions, and the caller has enabled them. All addressed elements are valid, including the
-/// whole panel.
+/// The machine has the instructions of `L`, and the caller has enabled them. All addressed elements
+/// are valid, including the whole panel.
 #[inline(always)]
 unsafe fn tile<L: Widen, S: StorageFormat, const ZEROS: bool, const R: usize, const V: usize>(
     p: &Panel,
@@ -132,7 +132,7 @@ unsafe fn pair<L: Widen, S: StorageFormat, const ZEROS: bool, const R: usize, co
 /// vectors.
 ///
 /// # Safety
-/// As for [`tile`].
+/// The conditions of [`tile`] hold.
 #[inline(always)]
 unsafe fn rows<L: Widen, S: StorageFormat, const ZEROS: bool>(p: &Panel) {
     let mut row = 0;
@@ -163,7 +163,7 @@ unsafe fn rows<L: Widen, S: StorageFormat, const ZEROS: bool>(p: &Panel) {
 /// this is faster than first converting the panel to float32 in memory.
 ///
 /// # Safety
-/// As for [`tile`].
+/// The conditions of [`tile`] hold.
 #[inline(always)]
 pub(super) unsafe fn few_rows<L: Widen>(p: &Panel, format: Format) {
     // SAFETY: guaranteed by the caller.
@@ -183,7 +183,7 @@ pub(super) unsafe fn few_rows<L: Widen>(p: &Panel, format: Format) {
 /// to `to` with the width of the panel.
 ///
 /// # Safety
-/// As for [`tile`]; the rows are writable.
+/// The conditions of [`tile`] hold; the rows are writable.
 #[inline(always)]
 pub(super) unsafe fn widen<L: Widen>(p: &Panel, format: Format, rows: Range<usize>, to: *mut f32) {
     // SAFETY: guaranteed by the caller.
@@ -201,7 +201,7 @@ pub(super) unsafe fn widen<L: Widen>(p: &Panel, format: Format, rows: Range<usiz
 /// points. Writes the rows to `to` with the width of the panel.
 ///
 /// # Safety
-/// As for [`widen`].
+/// The conditions of [`widen`] hold.
 #[inline(always)]
 unsafe fn slice<L: Widen, S: StorageFormat>(p: &Panel, rows: Range<usize>, to: *mut f32) {
     // SAFETY: guaranteed by the caller.
@@ -218,7 +218,7 @@ unsafe fn slice<L: Widen, S: StorageFormat>(p: &Panel, rows: Range<usize>, to: *
 /// Loops over groups, whose scale and zero point stay in registers.
 ///
 /// # Safety
-/// As for [`widen`].
+/// The conditions of [`widen`] hold.
 #[inline(always)]
 unsafe fn scaled_slice<L: Widen, S: StorageFormat, const SCALES: bool, const ZEROS: bool>(
     p: &Panel,

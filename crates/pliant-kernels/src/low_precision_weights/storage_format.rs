@@ -34,8 +34,8 @@ pub(super) trait StorageFormat {
     /// false, only the first row exists, and the second vector is arbitrary.
     ///
     /// # Safety
-    /// The machine has the instructions. The bytes of the first row, and if `both` is true also the
-    /// bytes of the second row, are readable.
+    /// The machine has the instructions of `L`. The bytes of the first row, and if `both` is true
+    /// also the bytes of the second row, are readable.
     unsafe fn pair<L: Widen>(from: *const u8, width: usize, both: bool) -> [L; 2];
 }
 

@@ -176,9 +176,9 @@ impl<T> MicroKernels<T> {
     /// Computes a tile of `rows` by `columns`, and sets [`Tile::tail_lanes`].
     ///
     /// # Safety
-    /// The machine has the instructions. `1 <= columns <= self.columns()` and `1 <= rows <=
-    /// self.rows(columns)`. The elements of A and C are valid, and the elements of B up to the end
-    /// of the last vector. C overlaps neither A nor B.
+    /// The machine has the instructions of these kernels. `1 <= columns <= self.columns()` and `1
+    /// <= rows <= self.rows(columns)`. The elements of A and C are valid. The elements of B are
+    /// readable up to the end of the last vector. C overlaps neither A nor B.
     #[inline]
     pub unsafe fn run(&self, rows: usize, columns: usize, tile: &mut Tile<'_, T>) {
         let vectors = columns.div_ceil(self.lanes);
@@ -196,8 +196,8 @@ impl<T> MicroKernels<T> {
     /// Rows are contiguous.
     ///
     /// # Safety
-    /// The machine has the instructions. The elements of `from` are readable and the elements of
-    /// `to` are writable. The matrices do not overlap.
+    /// The machine has the instructions of these kernels. The elements of `from` are readable and
+    /// the elements of `to` are writable. The matrices do not overlap.
     pub unsafe fn transpose(
         &self,
         from: (*const T, isize),
@@ -257,7 +257,7 @@ macro_rules! for_each_row {
 /// contains both loops.
 ///
 /// # Safety
-/// As for [`MicroKernels::run`].
+/// The conditions of [`MicroKernels::run`] hold.
 #[inline(always)]
 unsafe fn tile<
     L: MathLanes,
@@ -339,7 +339,7 @@ impl<L: MathLanes, const V: usize> FinishRow<L, V> {
     /// Loads the operands for a row of `V` vectors, of which the last has `tail_lanes` elements.
     ///
     /// # Safety
-    /// As for [`MicroKernels::run`].
+    /// The conditions of [`MicroKernels::run`] hold.
     #[inline(always)]
     unsafe fn of(epilogue: &BiasAndClip<L::Elem>, tail_lanes: usize) -> Self {
         // SAFETY: guaranteed by the caller.
@@ -362,7 +362,7 @@ impl<L: MathLanes, const V: usize> FinishRow<L, V> {
     /// Returns the results for the sums of vector `v` of a row; NaN propagates.
     ///
     /// # Safety
-    /// As for [`MicroKernels::run`].
+    /// The conditions of [`MicroKernels::run`] hold.
     #[inline(always)]
     unsafe fn value(&self, sums: L, v: usize) -> L {
         // SAFETY: guaranteed by the caller.
@@ -373,7 +373,7 @@ impl<L: MathLanes, const V: usize> FinishRow<L, V> {
 /// Adds the outer product of one column of A and one row of B to the sums of a tile.
 ///
 /// # Safety
-/// As for [`MicroKernels::run`].
+/// The conditions of [`MicroKernels::run`] hold.
 #[inline(always)]
 unsafe fn step<L: Lanes, const R: usize, const V: usize>(
     sums: &mut [[L; V]; R],
@@ -400,7 +400,7 @@ unsafe fn step<L: Lanes, const R: usize, const V: usize>(
 /// epilogue. The last vector of a row may be partial.
 ///
 /// # Safety
-/// As for [`MicroKernels::run`].
+/// The conditions of [`MicroKernels::run`] hold.
 #[inline(always)]
 unsafe fn write<L: MathLanes, const V: usize>(
     sum: L,
@@ -447,7 +447,7 @@ macro_rules! kernels {
         /// Computes a tile of `R` rows by `V` vectors, compiled for one instruction set.
         ///
         /// # Safety
-        /// As for [`MicroKernels::run`].
+        /// The conditions of [`MicroKernels::run`] hold.
         $(#[target_feature(enable = $feature)])?
         unsafe fn run<const R: usize, const V: usize, const PREFETCH: bool, const EPILOGUE: bool>(
             t: &Tile<'_, <$lanes as Lanes>::Elem>,
@@ -458,7 +458,7 @@ macro_rules! kernels {
         /// Transposes a matrix with the vectors of one instruction set.
         ///
         /// # Safety
-        /// As for [`MicroKernels::transpose`].
+        /// The conditions of [`MicroKernels::transpose`] hold.
         $(#[target_feature(enable = $feature)])?
         unsafe fn transpose(
             from: (*const <$lanes as Lanes>::Elem, isize),

@@ -75,8 +75,8 @@ fn transposed<T: Copy>(g: &Gemm<T>) -> Gemm<T> {
 /// Adds the matrix product to C: loops over blocks of `k` and panels.
 ///
 /// # Safety
-/// As for [`run`], with contiguous rows of C. `packed` has room for the widest panel unless all of
-/// B is read in place.
+/// The conditions of [`run`] hold, with contiguous rows of C. `packed` has room for the widest
+/// panel unless all of B is read in place.
 unsafe fn add_blocks<T: Element>(kernels: &MicroKernels<T>, g: &Gemm<T>, packed: *mut T) {
     let max_depth = depth(kernels.columns());
     for k in (0..g.k.max(1)).step_by(max_depth) {
@@ -102,7 +102,7 @@ unsafe fn add_blocks<T: Element>(kernels: &MicroKernels<T>, g: &Gemm<T>, packed:
 /// Multiplies all rows of A by one panel of B over one block of `k`, and adds the results to C.
 ///
 /// # Safety
-/// As for [`run`]; `b` has `depth` rows of whole vectors.
+/// The conditions of [`run`] hold; `b` has `depth` rows of whole vectors.
 unsafe fn add_panel<T: Element>(
     kernels: &MicroKernels<T>,
     g: &Gemm<T>,

@@ -124,7 +124,7 @@ impl<T: Element> PackedProduct<T> {
     /// C.
     ///
     /// # Safety
-    /// As for [`PackedProduct::compute_block`].
+    /// The conditions of [`PackedProduct::compute_block`] hold.
     unsafe fn add_k_block(
         &self,
         kernels: &MicroKernels<T>,
@@ -149,7 +149,7 @@ impl<T: Element> PackedProduct<T> {
     /// `None`; that memory is prefetched.
     ///
     /// # Safety
-    /// As for [`PackedProduct::compute_block`]. `output` has room for the rows.
+    /// The conditions of [`PackedProduct::compute_block`] hold. `output` has room for the rows.
     unsafe fn add_panel(
         &self,
         kernels: &MicroKernels<T>,
@@ -179,7 +179,7 @@ impl<T: Element> PackedProduct<T> {
     /// the memory `next`.
     ///
     /// # Safety
-    /// As for [`PackedProduct::add_panel`].
+    /// The conditions of [`PackedProduct::add_panel`] hold.
     unsafe fn add_slice(
         &self,
         kernels: &MicroKernels<T>,

@@ -40,7 +40,8 @@ pub(super) unsafe fn run(windows: &Windows<'_>, mean: bool) -> i64 {
 /// Computes a line of results of maximum pooling.
 ///
 /// # Safety
-/// The machine has the instructions, and the caller has enabled them. All elements are valid.
+/// The machine has the instructions of `L`, and the caller has enabled them. All elements are
+/// valid.
 #[inline(always)]
 pub(super) unsafe fn max_line<L: MathLanes<Elem = f32>>(
     w: &Windows<'_>,
@@ -55,7 +56,7 @@ pub(super) unsafe fn max_line<L: MathLanes<Elem = f32>>(
 /// Computes a line of results of mean pooling.
 ///
 /// # Safety
-/// As for [`max_line`].
+/// The conditions of [`max_line`] hold.
 #[inline(always)]
 pub(super) unsafe fn mean_line<L: MathLanes<Elem = f32>>(
     w: &Windows<'_>,
@@ -70,7 +71,7 @@ pub(super) unsafe fn mean_line<L: MathLanes<Elem = f32>>(
 /// Computes a line of results by the reduction `C`.
 ///
 /// # Safety
-/// As for [`max_line`].
+/// The conditions of [`max_line`] hold.
 #[inline(always)]
 unsafe fn line<L: MathLanes<Elem = f32>, C: Reduction<L>>(
     w: &Windows<'_>,
@@ -109,7 +110,7 @@ impl Window {
     /// Computes the pooling result of the window for all channels in the range.
     ///
     /// # Safety
-    /// As for [`max_line`]; the elements are inside of the image.
+    /// The conditions of [`max_line`] hold; the elements are inside of the image.
     #[inline(always)]
     unsafe fn compute<L: MathLanes<Elem = f32>, C: Reduction<L>>(&self, channels: Range<usize>) {
         let mut channel = channels.start;
@@ -132,7 +133,7 @@ impl Window {
     /// Computes the pooling result of the window for `V` vectors of channels.
     ///
     /// # Safety
-    /// As for [`Window::compute`].
+    /// The conditions of [`Window::compute`] hold.
     #[inline(always)]
     unsafe fn vectors<L: MathLanes<Elem = f32>, C: Reduction<L>, const V: usize>(
         &self,
@@ -162,7 +163,7 @@ impl Window {
     /// number of lanes of a vector.
     ///
     /// # Safety
-    /// As for [`Window::compute`].
+    /// The conditions of [`Window::compute`] hold.
     #[inline(always)]
     unsafe fn partial_vector<L: MathLanes<Elem = f32>, C: Reduction<L>>(
         &self,

@@ -98,7 +98,8 @@ pub(super) unsafe fn run(w: &Windows<'_>, mean: bool) -> i64 {
 /// Computes a range of result lines of maximum pooling.
 ///
 /// # Safety
-/// The machine has the instructions, and the caller has enabled them. All elements are valid.
+/// The machine has the instructions of `L`, and the caller has enabled them. All elements are
+/// valid.
 #[inline(always)]
 unsafe fn max_lines<L: MathLanes<Elem = f32>>(w: &Windows<'_>, strips: &Strips, lines: &Lines) {
     // SAFETY: guaranteed by the caller.
@@ -108,7 +109,7 @@ unsafe fn max_lines<L: MathLanes<Elem = f32>>(w: &Windows<'_>, strips: &Strips, 
 /// Computes a range of result lines of mean pooling.
 ///
 /// # Safety
-/// As for [`max_lines`].
+/// The conditions of [`max_lines`] hold.
 #[inline(always)]
 unsafe fn mean_lines<L: MathLanes<Elem = f32>>(w: &Windows<'_>, strips: &Strips, lines: &Lines) {
     // SAFETY: guaranteed by the caller.
@@ -118,7 +119,7 @@ unsafe fn mean_lines<L: MathLanes<Elem = f32>>(w: &Windows<'_>, strips: &Strips,
 /// Computes a range of result lines with the reduction `C` (maximum or mean).
 ///
 /// # Safety
-/// As for [`max_lines`].
+/// The conditions of [`max_lines`] hold.
 #[inline(always)]
 unsafe fn compute<L: MathLanes<Elem = f32>, C: Reduction<L>>(
     w: &Windows<'_>,
@@ -257,7 +258,7 @@ impl<'a> Buffer<'a> {
     /// result `first`.
     ///
     /// # Safety
-    /// As for [`max_lines`]; the rows are inside of the image.
+    /// The conditions of [`max_lines`] hold; the rows are inside of the image.
     #[inline(always)]
     unsafe fn reduce_rows<L: MathLanes<Elem = f32>, C: Reduction<L>>(
         &mut self,
@@ -328,7 +329,7 @@ impl<'a> Buffer<'a> {
     /// contain `rows` rows of the image.
     ///
     /// # Safety
-    /// As for [`max_lines`]; the results exist.
+    /// The conditions of [`max_lines`] hold; the results exist.
     #[inline(always)]
     unsafe fn reduce_columns<L: MathLanes<Elem = f32>, C: Reduction<L>>(
         &self,
@@ -371,7 +372,7 @@ impl<'a> Buffer<'a> {
 /// rows of the image, and `counts` points to the number of columns of each window.
 ///
 /// # Safety
-/// As for [`max_lines`]; the columns are inside of the image.
+/// The conditions of [`max_lines`] hold; the columns are inside of the image.
 #[inline(always)]
 unsafe fn window_results<L: MathLanes<Elem = f32>, C: Reduction<L>, const V: usize>(
     taps: &[u16],
@@ -397,7 +398,7 @@ unsafe fn window_results<L: MathLanes<Elem = f32>, C: Reduction<L>, const V: usi
 /// Reduces `count` columns, from `column` on, over the rows under the windows.
 ///
 /// # Safety
-/// As for [`max_lines`]; the columns are inside of the image.
+/// The conditions of [`max_lines`] hold; the columns are inside of the image.
 #[inline(always)]
 unsafe fn reduce<L: MathLanes<Elem = f32>, C: Reduction<L>>(
     window_rows: &WindowRows,
@@ -443,7 +444,7 @@ unsafe fn reduce<L: MathLanes<Elem = f32>, C: Reduction<L>>(
 /// `column + at[v]`.
 ///
 /// # Safety
-/// As for [`max_lines`]; the columns are inside of the image.
+/// The conditions of [`max_lines`] hold; the columns are inside of the image.
 #[inline(always)]
 unsafe fn reduce_at<L: MathLanes<Elem = f32>, C: Reduction<L>, const V: usize>(
     window_rows: &WindowRows,

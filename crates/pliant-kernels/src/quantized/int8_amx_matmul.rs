@@ -60,7 +60,8 @@ struct RowCopies {
 /// status.
 ///
 /// # Safety
-/// As for [`super::run`]; the machine has tile registers, and `k` is at most `MAX_DEPTH`.
+/// The conditions of [`super::run`] hold; the machine has tile registers, and `k` is at most
+/// `MAX_DEPTH`.
 pub(super) unsafe fn block(w: &CheckedGemm, rows: Range<usize>, panels: Range<usize>) -> i64 {
     if w.a_is_copied {
         let copy = w.g.a.wrapping_offset((rows.start as i64 * w.g.a_row) as isize).cast_mut();
@@ -108,8 +109,8 @@ impl RowCopies {
     /// Copies the rows of A, padded with zeros to whole steps. If columns have zero points, also computes the sum of each row.
     ///
     /// # Safety
-    /// The machine has the instructions; the bytes are readable, and the destinations have room for the copies and
-    /// sums.
+    /// The machine has AVX-512 with VNNI; the bytes of A are readable, and the destinations have
+    /// room for the copies and sums.
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
     unsafe fn copy(&self, w: &CheckedGemm) {
         if w.g.b_zeros.is_null() {
@@ -134,7 +135,8 @@ impl RowCopies {
     /// vector of sums, and `write` stores the sum of a row.
     ///
     /// # Safety
-    /// As for [`RowCopies::copy`], whose instructions the caller has enabled.
+    /// The conditions of [`RowCopies::copy`] hold, and the caller has enabled the instructions of
+    /// that function.
     #[inline(always)]
     unsafe fn copy_and_sum(
         &self,
@@ -168,7 +170,7 @@ impl RowCopies {
     /// Multiplies the copied rows of A by a range of panels of B.
     ///
     /// # Safety
-    /// As for [`block`].
+    /// The conditions of [`block`] hold.
     unsafe fn multiply(
         &self,
         w: &CheckedGemm,
@@ -203,7 +205,7 @@ impl Strip {
     /// if `k` is not a multiple of the depth of a step.
     ///
     /// # Safety
-    /// As for [`block`].
+    /// The conditions of [`block`] hold.
     unsafe fn last_quads(&self, w: &CheckedGemm, edge: &mut Edge<i32>) {
         if w.k.is_multiple_of(LINE) {
             return;
@@ -217,7 +219,7 @@ impl Strip {
     /// Multiplies up to [`TILE_ROWS`] copied rows of A by a strip of B.
     ///
     /// # Safety
-    /// As for [`block`].
+    /// The conditions of [`block`] hold.
     unsafe fn multiply(
         &self,
         w: &CheckedGemm,

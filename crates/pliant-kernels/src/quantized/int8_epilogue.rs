@@ -82,8 +82,8 @@ impl IntegerEpilogue {
     /// Applies the epilogue to a tile of int32 sums, which become float32 in place.
     ///
     /// # Safety
-    /// As for [`Epilogue::finish`], with elements of int32. The factors of the rows and the terms
-    /// of the columns are readable; the 8-bit results are writable.
+    /// The conditions of [`Epilogue::finish`] hold, with elements of int32. The factors of the rows
+    /// and the terms of the columns are readable; the 8-bit results are writable.
     pub(super) unsafe fn finish(&self, isa: Isa, tile: &EpilogueTile) {
         // SAFETY: guaranteed by the caller.
         unsafe {
@@ -133,7 +133,7 @@ unsafe fn to_floats<L: Lanes<Elem = f32>>(e: &IntegerEpilogue, t: &EpilogueTile)
 /// Requantises a tile of float32 results to 8-bit integers.
 ///
 /// # Safety
-/// As for [`to_floats`].
+/// The conditions of [`to_floats`] hold.
 #[expect(
     clippy::extra_unused_type_parameters,
     reason = "the type parameter selects the instruction set for which the function is compiled"

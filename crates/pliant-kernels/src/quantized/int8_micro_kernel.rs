@@ -56,9 +56,9 @@ impl Kernels {
     /// Computes a tile of `rows` by `columns`; sets the tile's field `last`.
     ///
     /// # Safety
-    /// The machine has the instructions. `1 <= rows <= ROWS` and `1 <= columns <= self.columns()`.
-    /// The elements of A and C are valid, and the elements of B up to the end of the last vector. C
-    /// overlaps neither A nor B.
+    /// The machine has the instructions of these kernels. `1 <= rows <= ROWS` and `1 <= columns <=
+    /// self.columns()`. The elements of A and C are valid. The elements of B are readable up to the
+    /// end of the last vector. C overlaps neither A nor B.
     pub unsafe fn run(&self, rows: usize, columns: usize, tile: &mut Tile) {
         let vectors = columns.div_ceil(self.lanes);
         tile.last = columns - (vectors - 1) * self.lanes;
@@ -70,8 +70,8 @@ impl Kernels {
 /// A vector of 32-bit sums, with the operations that the micro-kernel needs.
 ///
 /// # Safety of the methods
-/// The machine has the instructions; the addressed bytes of B are readable, and the addressed sums
-/// are writable.
+/// The machine has the instructions of this vector type; the addressed bytes of B are readable, and
+/// the addressed sums are writable.
 trait Sums: Copy {
     /// The number of sums in the vector.
     const N: usize;
@@ -240,7 +240,7 @@ mod x86 {
 /// Computes a tile of `R` rows by `V` vectors.
 ///
 /// # Safety
-/// As for [`Kernels::run`].
+/// The conditions of [`Kernels::run`] hold.
 #[inline(always)]
 unsafe fn tile<S: Sums, const R: usize, const V: usize>(t: &Tile) {
     // SAFETY: guaranteed by the caller; the addresses after the last row are computed, but not used.
@@ -271,7 +271,7 @@ unsafe fn tile<S: Sums, const R: usize, const V: usize>(t: &Tile) {
 /// B.
 ///
 /// # Safety
-/// As for [`Kernels::run`].
+/// The conditions of [`Kernels::run`] hold.
 #[inline(always)]
 unsafe fn step<S: Sums, const R: usize, const V: usize, const COUNT: usize>(
     sums: &mut [[S; V]; R],
@@ -310,7 +310,7 @@ macro_rules! kernels {
         /// Computes a tile with the vectors of one instruction set.
         ///
         /// # Safety
-        /// As for [`Kernels::run`].
+        /// The conditions of [`Kernels::run`] hold.
         $(#[target_feature(enable = $feature)])?
         unsafe fn run<const R: usize, const V: usize>(t: &Tile) {
             // SAFETY: guaranteed by the caller.

@@ -182,7 +182,7 @@ impl<'a> CheckedGemm<'a> {
     /// of memory if rows cannot be copied for tile registers, or 0.
     ///
     /// # Safety
-    /// As for [`run`].
+    /// The conditions of [`run`] hold.
     unsafe fn block(&self, rows: Range<usize>, panels: Range<usize>) -> i64 {
         #[cfg(target_arch = "x86_64")]
         if self.uses_tile_registers {
@@ -202,7 +202,7 @@ impl<'a> CheckedGemm<'a> {
     /// strip of columns.
     ///
     /// # Safety
-    /// As for [`run`].
+    /// The conditions of [`run`] hold.
     unsafe fn sliver(&self, row: usize, height: usize, panel: usize) {
         let g = self.g;
         let first = panel * self.width;
@@ -260,7 +260,7 @@ impl<'a> CheckedGemm<'a> {
     /// Subtracts the zero points from the sums of a tile and applies the epilogue.
     ///
     /// # Safety
-    /// As for [`run`].
+    /// The conditions of [`run`] hold.
     unsafe fn finish(
         &self,
         (row_sums, row): (*const i32, usize),

@@ -175,7 +175,7 @@ impl Layer {
     /// Multiplies the inputs of a range of steps by the input weights.
     ///
     /// # Safety
-    /// As for [`run`]; scratch memory has the computed sizes.
+    /// The conditions of [`run`] hold; scratch memory has the computed sizes.
     unsafe fn compute_input_products(
         &self,
         (isa, runtime): (Isa, &KernelRuntime),
@@ -232,7 +232,8 @@ impl Layer {
     /// Computes the states and results of a range of steps.
     ///
     /// # Safety
-    /// As for [`run`]; the products of inputs and weights of the range are computed.
+    /// The conditions of [`run`] hold; the products of inputs and weights of the range are
+    /// computed.
     unsafe fn compute_steps(
         &self,
         (isa, runtime): (Isa, &KernelRuntime),
@@ -271,7 +272,7 @@ impl Layer {
     /// then computes the next states of the panel's units.
     ///
     /// # Safety
-    /// As for [`Layer::compute_steps`].
+    /// The conditions of [`Layer::compute_steps`] hold.
     unsafe fn panel(
         &self,
         isa: Isa,
@@ -341,7 +342,7 @@ impl Layer {
     /// weights.
     ///
     /// # Safety
-    /// As for [`Layer::panel`].
+    /// The conditions of [`Layer::panel`] hold.
     unsafe fn product(
         &self,
         s: &Sizes,
@@ -375,7 +376,7 @@ impl Layer {
     /// Copies the initial states to scratch memory.
     ///
     /// # Safety
-    /// As for [`Layer::compute_steps`].
+    /// The conditions of [`Layer::compute_steps`] hold.
     unsafe fn load_states(&self, s: &Sizes, states: *mut f32) {
         // SAFETY: guaranteed by the caller.
         unsafe {
@@ -395,7 +396,7 @@ impl Layer {
     /// later steps to zero.
     ///
     /// # Safety
-    /// As for [`Layer::compute_steps`].
+    /// The conditions of [`Layer::compute_steps`] hold.
     unsafe fn store_states(&self, s: &Sizes, states: *const f32, steps: usize) {
         // SAFETY: guaranteed by the caller.
         unsafe {

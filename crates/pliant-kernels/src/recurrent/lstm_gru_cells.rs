@@ -95,7 +95,7 @@ impl UnitVector<'_> {
     /// plus the bias.
     ///
     /// # Safety
-    /// As for [`finish`]. This also holds for the other methods.
+    /// The conditions of [`finish`] hold. The other methods have the same conditions.
     #[inline(always)]
     unsafe fn gate<L: MathLanes<Elem = f32>>(&self, gate: usize) -> L {
         // SAFETY: guaranteed by the caller.
@@ -209,7 +209,7 @@ const RNN: u8 = 4;
 /// Computes the next states of all units of the panel.
 ///
 /// # Safety
-/// As for [`Units::finish`]; the caller has enabled the instructions.
+/// The conditions of [`Units::finish`] hold; the caller has enabled the instructions.
 #[inline(always)]
 unsafe fn finish<L: MathLanes<Elem = f32>>(u: &Units) {
     // SAFETY: guaranteed by the caller; likewise below.

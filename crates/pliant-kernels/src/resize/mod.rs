@@ -97,7 +97,7 @@ impl Axis {
     /// vector stays inside the row.
     ///
     /// # Safety
-    /// As for [`Self::position`]; the results are not empty.
+    /// The conditions of [`Self::position`] hold; the results are not empty.
     unsafe fn window(&self, tap: usize, result: usize, lanes: usize) -> Window {
         let mut positions = [0; MAX_LANES];
         for (lane, position) in positions[..lanes].iter_mut().enumerate() {
@@ -175,7 +175,7 @@ impl Images {
     /// The address of row `row` of the results. Rows of all images are numbered consecutively.
     ///
     /// # Safety
-    /// As for [`Self::row`].
+    /// The conditions of [`Self::row`] hold.
     unsafe fn result<T>(&self, row: usize) -> *mut T {
         // SAFETY: guaranteed by the caller.
         unsafe { self.out.cast::<T>().add(row * self.row_lengths().1) }

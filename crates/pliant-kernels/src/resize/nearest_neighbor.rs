@@ -136,7 +136,7 @@ mod neon {
     /// Copies the elements of one row with NEON.
     ///
     /// # Safety
-    /// As for [`super::copy_row`].
+    /// The conditions of [`super::copy_row`] hold.
     pub unsafe fn copy_row<T: Copy>(images: &Images, blocks: &[Block], from: *const T, to: *mut T) {
         // SAFETY: guaranteed by the caller; every AArch64 machine has these instructions.
         unsafe {
@@ -151,7 +151,7 @@ mod neon {
 /// Copies the elements of one row without vector instructions.
 ///
 /// # Safety
-/// As for [`copy_row`].
+/// The conditions of [`copy_row`] hold.
 unsafe fn copy_row_portable<T: Copy>(
     images: &Images,
     blocks: &[Block],
@@ -171,7 +171,8 @@ unsafe fn copy_row_portable<T: Copy>(
 /// adjacent bytes of the image.
 ///
 /// # Safety
-/// As for [`run`]; the rows are valid. The caller has enabled the instructions of `select`.
+/// The conditions of [`run`] hold; the rows are valid. The caller has enabled the instructions of
+/// `select`.
 #[inline(always)]
 unsafe fn copy_row<T: Copy>(
     images: &Images,
@@ -216,7 +217,7 @@ unsafe fn copy_row<T: Copy>(
 /// Copies elements of a row one by one.
 ///
 /// # Safety
-/// As for [`copy_row`].
+/// The conditions of [`copy_row`] hold.
 #[inline(always)]
 unsafe fn copy_elements<T: Copy>(
     images: &Images,

@@ -186,7 +186,7 @@ impl Piece<'_> {
     /// resized row. `term_sources` identifies the rows that are in scratch memory already.
     ///
     /// # Safety
-    /// As for [`Self::run`].
+    /// The conditions of [`Self::run`] hold.
     unsafe fn term(
         &self,
         runtime: &KernelRuntime,
@@ -222,7 +222,7 @@ impl Piece<'_> {
     /// Returns a row of an image. If the row is not float32, converts it to float32 in `memory`.
     ///
     /// # Safety
-    /// As for [`Self::run`]; `memory` has room for the row.
+    /// The conditions of [`Self::run`] hold; `memory` has room for the row.
     unsafe fn read_row(
         &self,
         runtime: &KernelRuntime,
@@ -241,7 +241,7 @@ impl Piece<'_> {
     /// Resizes a row of an image.
     ///
     /// # Safety
-    /// As for [`Self::run`]; `to` has room for a row of results.
+    /// The conditions of [`Self::run`] hold; `to` has room for a row of results.
     unsafe fn resize_row(&self, from: *const f32, to: *mut f32) {
         let (axis, channels) = (&self.images.columns, self.images.channels);
         let row = RowResize { axis, channels, windows: self.windows, from, to };
@@ -253,7 +253,7 @@ impl Piece<'_> {
     /// the results.
     ///
     /// # Safety
-    /// As for [`Self::run`].
+    /// The conditions of [`Self::run`] hold.
     unsafe fn write_row(&self, runtime: &KernelRuntime, row: usize, rows: &[(*const f32, f32)]) {
         let (from_len, to_len) = self.images.row_lengths();
         // SAFETY: guaranteed by the caller.
@@ -328,7 +328,7 @@ unsafe fn resize_row<L: Permute>(row: &RowResize<'_>) {
 /// Computes a vector of results. If `WHOLE` is not set, the row ends inside this vector.
 ///
 /// # Safety
-/// As for [`resize_row`].
+/// The conditions of [`resize_row`] hold.
 #[inline(always)]
 unsafe fn resize_vector<L: Permute, const WHOLE: bool>(
     row: &RowResize<'_>,
@@ -381,7 +381,7 @@ unsafe fn weight(axis: &Axis, tap: usize, result: usize) -> f32 {
 /// neighbors.
 ///
 /// # Safety
-/// As for [`resize_row`].
+/// The conditions of [`resize_row`] hold.
 #[inline(always)]
 unsafe fn resize_pixels<L: Permute>(row: &RowResize<'_>) {
     let (axis, channels) = (row.axis, row.channels);

@@ -264,7 +264,7 @@ impl<T: Element> RowBlock<T> {
     /// Computes the results of the rows one at a time, with the function `position`.
     ///
     /// # Safety
-    /// As for [`Self::reduce`]; rows are contiguous.
+    /// The conditions of [`Self::reduce`] hold; rows are contiguous.
     #[inline(always)]
     unsafe fn one_by_one(&self, position: impl Fn(&[T]) -> usize) {
         for i in 0..self.rows {
@@ -280,7 +280,7 @@ impl<T: Element> RowBlock<T> {
     /// after the last computed row; fewer than `N` rows may remain.
     ///
     /// # Safety
-    /// As for [`Self::reduce`].
+    /// The conditions of [`Self::reduce`] hold.
     #[inline(always)]
     unsafe fn blocks<const LARGEST: bool, const N: usize>(
         &self,
@@ -328,7 +328,7 @@ struct Reduction<T> {
 /// Returns a kernel status.
 ///
 /// # Safety
-/// As for [`Implementation::run`]; the operand `x` has elements of type `T`.
+/// The conditions of [`Implementation::run`] hold; the operand `x` has elements of type `T`.
 unsafe fn reduce<T: Element>(runtime: &KernelRuntime, call: &Call) -> i64 {
     let (Some(x), Some(out)) = (call.operand("x"), call.operand("out")) else { return STATUS_OK };
     let rows: usize = out.shape().iter().map(|&dim| dim as usize).product();
@@ -390,7 +390,7 @@ impl<T: Element> Reduction<T> {
     /// parts. Returns a kernel status.
     ///
     /// # Safety
-    /// As for [`Self::reduce_rows`].
+    /// The conditions of [`Self::reduce_rows`] hold.
     unsafe fn reduce_parts(&self, runtime: &KernelRuntime, rows: usize, parts: usize) -> i64 {
         let mut positions: Vec<i64> = Vec::new();
         if positions.try_reserve_exact(rows * parts).is_err() {

@@ -181,7 +181,7 @@ fn strides(view: &View) -> [usize; 2] {
 /// a kernel status.
 ///
 /// # Safety
-/// As for [`Implementation::run`]; the operands have elements of type `T`.
+/// The conditions of [`Implementation::run`] hold; the operands have elements of type `T`.
 unsafe fn transform<T: Component>(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64 {
     let (Some(x), Some(out)) = (call.operand("x"), call.operand("out")) else { return STATUS_OK };
     let (rows, length) = (sizes.get("rows") as usize, call.int("length") as usize);

@@ -12,14 +12,14 @@ pub(super) trait Vectorized {
     /// for the caller's instructions.
     ///
     /// # Safety
-    /// As the implementation requires.
+    /// The conditions that the implementation states for its `run` hold.
     unsafe fn run(self) -> Self::Output;
 }
 
 /// Runs the version of a computation that is compiled for an instruction set.
 ///
 /// # Safety
-/// The machine has the instructions of `isa`; as [`Vectorized::run`] requires.
+/// The machine has the instructions of `isa`, and the conditions of [`Vectorized::run`] hold.
 pub(super) unsafe fn vectorized<V: Vectorized>(isa: Isa, computation: V) -> V::Output {
     // SAFETY: guaranteed by the caller.
     unsafe {
@@ -36,7 +36,7 @@ pub(super) unsafe fn vectorized<V: Vectorized>(isa: Isa, computation: V) -> V::O
 /// Runs a computation that is compiled for AVX2.
 ///
 /// # Safety
-/// As for [`vectorized`].
+/// The conditions of [`vectorized`] hold.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn with_avx2<V: Vectorized>(computation: V) -> V::Output {
@@ -47,7 +47,7 @@ unsafe fn with_avx2<V: Vectorized>(computation: V) -> V::Output {
 /// Runs a computation that is compiled for AVX-512.
 ///
 /// # Safety
-/// As for [`vectorized`].
+/// The conditions of [`vectorized`] hold.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
 unsafe fn with_avx512<V: Vectorized>(computation: V) -> V::Output {

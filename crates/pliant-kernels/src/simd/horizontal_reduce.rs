@@ -11,7 +11,7 @@ pub trait Reduce: Lanes<Elem = f32> {
     /// Returns the sum of the lanes.
     ///
     /// # Safety
-    /// The machine has the instructions.
+    /// The machine has the instructions of this vector type.
     #[inline(always)]
     unsafe fn sum_lanes(self) -> f32 {
         let mut lanes = [0f32; WIDEST];
@@ -30,7 +30,7 @@ pub trait Reduce: Lanes<Elem = f32> {
     /// Returns the maximum of the lanes; unspecified if a lane is NaN.
     ///
     /// # Safety
-    /// As for [`Reduce::sum_lanes`].
+    /// The conditions of [`Reduce::sum_lanes`] hold.
     #[inline(always)]
     unsafe fn largest_lane(self) -> f32 {
         let mut lanes = [0f32; WIDEST];

@@ -15,20 +15,20 @@ pub trait Permute: Lanes<Elem = f32> {
     /// `N`; the others are not read.
     ///
     /// # Safety
-    /// The machine has the instructions.
+    /// The machine has the instructions of this vector type.
     unsafe fn order(from: &[u32; MAX_LANES]) -> Self::Order;
 
     /// Returns the lanes of `self` in permuted order.
     ///
     /// # Safety
-    /// As for [`Permute::order`].
+    /// The conditions of [`Permute::order`] hold.
     unsafe fn permute(self, order: Self::Order) -> Self;
 
     /// Loads the elements at `offsets` (in elements) from the address `from`, one per lane.
     ///
     /// # Safety
-    /// As for [`Permute::order`]; the first `N` offsets are below 2^31, and their elements are
-    /// readable.
+    /// The conditions of [`Permute::order`] hold; the first `N` offsets are below 2^31, and their
+    /// elements are readable.
     #[inline(always)]
     unsafe fn gather(from: *const f32, offsets: &[u32; MAX_LANES]) -> Self {
         let mut lanes = [0f32; MAX_LANES];
@@ -148,7 +148,7 @@ mod tests {
     /// Permutes the elements of an array, as a test of [`Permute::permute`].
     ///
     /// # Safety
-    /// The machine has the instructions. Both arrays have [`MAX_LANES`] elements.
+    /// The machine has the instructions of `L`. Both arrays have [`MAX_LANES`] elements.
     #[inline(always)]
     unsafe fn permuted<L: Permute>(order: &[u32; MAX_LANES], from: *const f32, to: *mut f32) {
         // SAFETY: guaranteed by the caller.
@@ -158,7 +158,7 @@ mod tests {
     /// Gathers elements of an array, as a test of [`Permute::gather`].
     ///
     /// # Safety
-    /// As for [`permuted`]; the offsets are inside the array.
+    /// The conditions of [`permuted`] hold; the offsets are inside the array.
     #[inline(always)]
     unsafe fn gathered<L: Permute>(offsets: &[u32; MAX_LANES], from: *const f32, to: *mut f32) {
         // SAFETY: guaranteed by the caller.

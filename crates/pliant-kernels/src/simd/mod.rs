@@ -12,7 +12,7 @@ macro_rules! for_isa {
         /// The generic function, compiled with the vectors of one instruction set.
         ///
         /// # Safety
-        /// The machine has the instructions.
+        /// The machine has the instructions of this version.
         $(#[target_feature(enable = $feature)])?
         unsafe fn run($($arg: $ty),*) {
             // SAFETY: guaranteed by the caller.
@@ -59,13 +59,13 @@ pub trait Lanes: Copy {
     /// Returns a vector of zeros.
     ///
     /// # Safety
-    /// The machine has the instructions. This also holds for the other methods.
+    /// The machine has the instructions of this vector type. The other methods have the same condition.
     unsafe fn zero() -> Self;
 
     /// Returns a vector with the value `x` in every lane.
     ///
     /// # Safety
-    /// As for [`Lanes::zero`].
+    /// The conditions of [`Lanes::zero`] hold.
     unsafe fn splat(x: Self::Elem) -> Self;
 
     /// Loads elements from an address of any alignment.
@@ -95,13 +95,13 @@ pub trait Lanes: Copy {
     /// Returns `self * x + y`, fused if the machine has such an instruction.
     ///
     /// # Safety
-    /// As for [`Lanes::zero`].
+    /// The conditions of [`Lanes::zero`] hold.
     unsafe fn mul_add(self, x: Self, y: Self) -> Self;
 
     /// Returns the sums `self + x` of corresponding lanes.
     ///
     /// # Safety
-    /// As for [`Lanes::zero`].
+    /// The conditions of [`Lanes::zero`] hold.
     unsafe fn add(self, x: Self) -> Self;
 }
 
@@ -119,7 +119,7 @@ pub unsafe fn load<L: Lanes, const WHOLE: bool>(from: *const L::Elem, count: usi
 /// integers of the same width per lane.
 ///
 /// # Safety of the methods
-/// The machine has the instructions.
+/// The machine has the instructions of the vector type.
 #[expect(
     clippy::missing_safety_doc,
     reason = "the safety condition is the same for all methods, and the trait states it"
@@ -171,7 +171,7 @@ pub trait MathLanes: Lanes {
 /// Vectors of float64 that can be loaded from float32 memory and stored to float32 memory.
 ///
 /// # Safety of the methods
-/// As for [`MathLanes`]; the elements are readable or writable.
+/// The conditions of [`MathLanes`] hold; the elements are readable or writable.
 #[expect(
     clippy::missing_safety_doc,
     reason = "the safety condition is the same for all methods, and the trait states it"

@@ -11,8 +11,8 @@ pub trait Transpose: Lanes {
     /// row strides of source and destination, in elements.
     ///
     /// # Safety
-    /// The machine has the instructions. The elements are readable and writable; the blocks do not
-    /// overlap.
+    /// The machine has the instructions of this vector type. The elements of the source are
+    /// readable, those of the destination writable; the two blocks do not overlap.
     #[inline(always)]
     unsafe fn transpose(from: *const Self::Elem, row: isize, to: *mut Self::Elem, to_row: isize) {
         for i in 0..Self::N {
@@ -129,7 +129,8 @@ const BLOCK: usize = 256;
 /// Transposes a partial block of `rows` by `columns` elements, as [`Transpose::transpose`] does for a whole block.
 ///
 /// # Safety
-/// As for [`Transpose::transpose`], and the caller has enabled the instructions. `rows` and `columns` are at most `N`.
+/// The conditions of [`Transpose::transpose`] hold, and the caller has enabled the instructions.
+/// `rows` and `columns` are at most `N`.
 #[inline(always)]
 unsafe fn transpose_part<L: Transpose>(
     (from, row): (*const L::Elem, isize),

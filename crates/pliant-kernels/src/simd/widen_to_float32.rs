@@ -6,7 +6,7 @@ use super::{Lanes, MathLanes};
 /// Loads 8-bit, 4-bit and bfloat16 elements, and converts them to vectors of float32.
 ///
 /// # Safety of the methods
-/// The machine has the instructions; the bytes are readable.
+/// The machine has the instructions of this vector type; the loaded bytes are readable.
 #[expect(
     clippy::missing_safety_doc,
     reason = "the safety condition is the same for all methods, and the trait states it"

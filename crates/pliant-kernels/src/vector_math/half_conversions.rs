@@ -21,7 +21,8 @@ mod x86 {
     /// Converts float16 to float32 with AVX-512.
     ///
     /// # Safety
-    /// The machine has the instructions; `n` elements are readable and writable; the slices do not overlap.
+    /// The machine has AVX-512. `n` elements are readable at `from` and writable at `to`. Source
+    /// and destination do not overlap.
     #[target_feature(enable = "avx512f")]
     pub unsafe extern "C" fn widen_avx512(
         _: *const KernelRuntime,
@@ -42,7 +43,7 @@ mod x86 {
     /// Converts float32 to float16 with AVX-512.
     ///
     /// # Safety
-    /// As for [`widen_avx512`].
+    /// The conditions of [`widen_avx512`] hold.
     #[target_feature(enable = "avx512f")]
     pub unsafe extern "C" fn narrow_avx512(
         _: *const KernelRuntime,
@@ -63,7 +64,7 @@ mod x86 {
     /// Converts float16 to float32 with F16C.
     ///
     /// # Safety
-    /// As for [`widen_avx512`].
+    /// The conditions of [`widen_avx512`] hold.
     #[target_feature(enable = "avx,f16c")]
     pub unsafe extern "C" fn widen_f16c(
         _: *const KernelRuntime,
@@ -83,7 +84,7 @@ mod x86 {
     /// Converts float32 to float16 with F16C.
     ///
     /// # Safety
-    /// As for [`widen_avx512`].
+    /// The conditions of [`widen_avx512`] hold.
     #[target_feature(enable = "avx,f16c")]
     pub unsafe extern "C" fn narrow_f16c(
         _: *const KernelRuntime,

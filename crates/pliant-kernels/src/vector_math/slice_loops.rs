@@ -76,7 +76,7 @@ const WIDEST: usize = 16;
 /// Computes the function for one vector.
 ///
 /// # Safety
-/// As for [`one`].
+/// The conditions of [`one`] hold.
 #[inline(always)]
 unsafe fn value<L: MathLanes<Elem: Number>, F: Unary>(x: L) -> L {
     // SAFETY: the caller guarantees the instructions.
@@ -98,7 +98,7 @@ unsafe fn value<L: MathLanes<Elem: Number>, F: Unary>(x: L) -> L {
 /// the platform's math function. So the result of a lane does not depend on the other lanes.
 ///
 /// # Safety
-/// As for [`one`].
+/// The conditions of [`one`] hold.
 #[inline(always)]
 unsafe fn with_platform_values<L: MathLanes<Elem: Number>>(
     x: L,
@@ -153,7 +153,7 @@ unsafe fn one<L: MathLanes<Elem: Number>, F: Unary>(
 /// Applies a function of two operands to slices.
 ///
 /// # Safety
-/// As for [`one`].
+/// The conditions of [`one`] hold.
 #[inline(always)]
 unsafe fn two<L: MathLanes<Elem: Number>, F: Binary>(
     to: *mut L::Elem,
@@ -180,7 +180,7 @@ unsafe fn two<L: MathLanes<Elem: Number>, F: Binary>(
 /// Computes a function in float64 for one vector of float32 operands.
 ///
 /// # Safety
-/// As for [`one`].
+/// The conditions of [`one`] hold.
 #[inline(always)]
 unsafe fn value_in_double<L: FromSingle, F: InDouble>(x: L, y: L) -> L {
     // SAFETY: the caller guarantees the instructions.
@@ -198,7 +198,7 @@ unsafe fn value_in_double<L: FromSingle, F: InDouble>(x: L, y: L) -> L {
 /// Applies a function that is computed in float64 to two slices of float32.
 ///
 /// # Safety
-/// As for [`one`].
+/// The conditions of [`one`] hold.
 #[inline(always)]
 unsafe fn two_in_double<L: FromSingle, F: InDouble>(
     to: *mut f32,
@@ -242,7 +242,7 @@ macro_rules! c_functions {
         /// The C function for an elementary function of one operand.
         ///
         /// # Safety
-        /// As for [`one`].
+        /// The conditions of [`one`] hold.
         $(#[target_feature(enable = $feature)])?
         pub unsafe extern "C" fn $name<F: Unary>(
             _: *const KernelRuntime,
@@ -259,7 +259,7 @@ macro_rules! c_functions {
         /// The C function for an elementary function of two operands.
         ///
         /// # Safety
-        /// As for [`one`].
+        /// The conditions of [`one`] hold.
         $(#[target_feature(enable = $feature)])?
         pub unsafe extern "C" fn $name<F: $bound>(
             _: *const KernelRuntime,

@@ -109,8 +109,8 @@ impl LineBuffer {
     /// on. `from` is the address of the row's first pixel.
     ///
     /// # Safety
-    /// The machine has the instructions, and the caller has enabled them. `to` has room for the
-    /// row; the inputs are valid.
+    /// The machine has the instructions of `L`, and the caller has enabled them. `to` has room for
+    /// the row; the inputs are valid.
     #[inline(always)]
     pub unsafe fn fill_row<L: Permute, const SPREAD: bool>(
         &self,
@@ -150,7 +150,7 @@ impl LineBuffer {
     /// Writes zeros to a range of cells in all planes of a row.
     ///
     /// # Safety
-    /// As for [`LineBuffer::fill_row`].
+    /// The conditions of [`LineBuffer::fill_row`] hold.
     #[inline(always)]
     unsafe fn fill_zeros(&self, to: *mut f32, cells: Range<usize>) {
         if cells.is_empty() {
@@ -167,7 +167,7 @@ impl LineBuffer {
     /// group. Each lane of a cell contains the channel of the lane's group.
     ///
     /// # Safety
-    /// As for [`LineBuffer::fill_row`].
+    /// The conditions of [`LineBuffer::fill_row`] hold.
     #[inline(always)]
     unsafe fn permute_pixels<L: Permute>(
         &self,
@@ -193,7 +193,7 @@ impl LineBuffer {
     /// set, a pixel has at least as many channels as a vector has lanes.
     ///
     /// # Safety
-    /// As for [`LineBuffer::fill_row`]; `inputs` elements of each pixel are valid.
+    /// The conditions of [`LineBuffer::fill_row`] hold; `inputs` elements of each pixel are valid.
     #[inline(always)]
     unsafe fn permute_planes<L: Permute, const PLANES: usize, const WHOLE: bool>(
         &self,
@@ -224,7 +224,7 @@ impl LineBuffer {
     /// channel.
     ///
     /// # Safety
-    /// As for [`LineBuffer::fill_row`].
+    /// The conditions of [`LineBuffer::fill_row`] hold.
     #[inline(always)]
     unsafe fn copy_pixels<L: Permute>(&self, s: &Sizes, pixels: Pixels, to: *mut f32) {
         let channels = s.group_channels();

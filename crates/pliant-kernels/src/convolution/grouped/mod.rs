@@ -167,7 +167,8 @@ impl Piece<'_> {
     /// copied into the line buffer.
     ///
     /// # Safety
-    /// As for [`run`]. `line` is [`compute_line`] with the instructions of the machine.
+    /// The conditions of [`run`] hold. `line` is [`compute_line`] with the instructions of the
+    /// machine.
     unsafe fn run(&self, line: unsafe fn(&Piece<'_>, usize, Range<usize>)) {
         let (c, s) = (self.w.c, self.w.s);
         let mut filled = 0;
@@ -205,7 +206,8 @@ impl Piece<'_> {
 /// indices include the rows of padding before the input: index 0 is the first padding row.
 ///
 /// # Safety
-/// The machine has the instructions, and the caller has enabled them. As for [`run`].
+/// The machine has the instructions of `L`, and the caller has enabled them. The conditions of
+/// [`run`] hold.
 #[inline(always)]
 unsafe fn compute_line<L: Permute>(p: &Piece<'_>, y: usize, new: Range<usize>) {
     // SAFETY: guaranteed by the caller.
@@ -224,7 +226,7 @@ unsafe fn compute_line<L: Permute>(p: &Piece<'_>, y: usize, new: Range<usize>) {
 /// vector contains filters of several groups.
 ///
 /// # Safety
-/// As for [`compute_line`].
+/// The conditions of [`compute_line`] hold.
 #[inline(always)]
 unsafe fn compute_line_of<L: Permute, const V: usize, const SPREAD: bool>(
     p: &Piece<'_>,

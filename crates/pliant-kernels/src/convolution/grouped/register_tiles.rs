@@ -54,8 +54,8 @@ pub(super) const fn max_results(lanes: usize, vectors: usize) -> usize {
 /// [`max_results`].
 ///
 /// # Safety
-/// The machine has the instructions, and the caller has enabled them. The line buffer contains the
-/// inputs; weights and results are valid.
+/// The machine has the instructions of `L`, and the caller has enabled them. The line buffer
+/// contains the inputs; weights and results are valid.
 #[inline(always)]
 pub(super) unsafe fn compute_tile<L: Lanes<Elem = f32>, const V: usize, const SPREAD: bool>(
     l: &Line<'_>,
@@ -80,7 +80,7 @@ pub(super) unsafe fn compute_tile<L: Lanes<Elem = f32>, const V: usize, const SP
 /// Computes `P` results for `V` vectors of filters.
 ///
 /// # Safety
-/// As for [`compute_tile`].
+/// The conditions of [`compute_tile`] hold.
 #[inline(always)]
 unsafe fn tile<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPREAD: bool>(
     l: &Line<'_>,
@@ -128,7 +128,7 @@ unsafe fn tile<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPREA
 /// dilation 1. Each input is loaded once for all taps.
 ///
 /// # Safety
-/// As for [`compute_tile`].
+/// The conditions of [`compute_tile`] hold.
 #[inline(always)]
 #[allow(clippy::eq_op, clippy::identity_op, reason = "numbers of the macro meet each other")]
 unsafe fn add_swept_row<
@@ -185,7 +185,7 @@ unsafe fn add_swept_row<
 /// Adds the products of inputs and weights for one filter row, tap by tap.
 ///
 /// # Safety
-/// As for [`compute_tile`].
+/// The conditions of [`compute_tile`] hold.
 #[inline(always)]
 unsafe fn add_row<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPREAD: bool>(
     sums: &mut [[L; V]; P],
@@ -228,7 +228,7 @@ unsafe fn add_row<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SP
 /// same group, and one input is broadcast to all lanes.
 ///
 /// # Safety
-/// As for [`compute_tile`].
+/// The conditions of [`compute_tile`] hold.
 #[inline(always)]
 unsafe fn input<L: Lanes<Elem = f32>, const SPREAD: bool>(x: *const f32, at: usize) -> L {
     // SAFETY: guaranteed by the caller.

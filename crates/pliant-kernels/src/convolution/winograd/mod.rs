@@ -159,7 +159,7 @@ impl WinogradConvolution<'_> {
     /// in microseconds. Returns a kernel status.
     ///
     /// # Safety
-    /// As for [`run`].
+    /// The conditions of [`run`] hold.
     unsafe fn run_by_panels(&self, runtime: &KernelRuntime, micros: usize) -> i64 {
         let elements = self.tile_count.checked_mul(self.tile_inputs());
         let bytes = elements.and_then(|elements| elements.checked_mul(size_of::<f32>()));
@@ -216,7 +216,7 @@ impl WinogradConvolution<'_> {
     /// Applies the input transform to some tiles of a block, and stores the results in `v`.
     ///
     /// # Safety
-    /// As for [`run`]. `v` has room for the transformed inputs of the block.
+    /// The conditions of [`run`] hold. `v` has room for the transformed inputs of the block.
     unsafe fn transform_inputs(&self, block: usize, tiles: Range<usize>, v: *mut f32) {
         let (s, x) = (self.s, &self.c.x);
         let block_tiles = self.block_tiles(block);
@@ -252,7 +252,8 @@ impl WinogradConvolution<'_> {
     /// Computes the results of a block of tiles, for some panels of filters.
     ///
     /// # Safety
-    /// As for [`run`]. `v` contains the transformed inputs of the block, and `m` has room for its sums.
+    /// The conditions of [`run`] hold. `v` contains the transformed inputs of the block, and `m`
+    /// has room for its sums.
     unsafe fn compute_panels(
         &self,
         block: usize,
@@ -291,7 +292,7 @@ impl WinogradConvolution<'_> {
     /// results, and applies the epilogue.
     ///
     /// # Safety
-    /// As for [`run`]. `m` contains the sums of the block and the panel.
+    /// The conditions of [`run`] hold. `m` contains the sums of the block and the panel.
     unsafe fn transform_outputs(&self, block: usize, m: *const f32, panel: usize) {
         let (s, out) = (self.s, &self.c.out);
         let tiles = self.block_tiles(block);

@@ -65,7 +65,7 @@ pub(super) fn output_transform(isa: Isa, algorithm: Winograd) -> unsafe fn(&Outp
 /// The input transform of F(2x2, 3x3).
 ///
 /// # Safety
-/// As for [`transform_inputs`].
+/// The conditions of [`transform_inputs`] hold.
 #[inline(always)]
 unsafe fn inputs_2<L: MathLanes<Elem = f32>>(t: &Inputs) {
     // SAFETY: guaranteed by the caller.
@@ -75,7 +75,7 @@ unsafe fn inputs_2<L: MathLanes<Elem = f32>>(t: &Inputs) {
 /// The output transform of F(2x2, 3x3).
 ///
 /// # Safety
-/// As for [`transform_outputs`].
+/// The conditions of [`transform_outputs`] hold.
 #[inline(always)]
 unsafe fn outputs_2<L: MathLanes<Elem = f32>>(t: &Outputs) {
     // SAFETY: guaranteed by the caller.
@@ -85,7 +85,7 @@ unsafe fn outputs_2<L: MathLanes<Elem = f32>>(t: &Outputs) {
 /// The input transform of F(4x4, 3x3).
 ///
 /// # Safety
-/// As for [`transform_inputs`].
+/// The conditions of [`transform_inputs`] hold.
 #[inline(always)]
 unsafe fn inputs_4<L: MathLanes<Elem = f32>>(t: &Inputs) {
     // SAFETY: guaranteed by the caller.
@@ -95,7 +95,7 @@ unsafe fn inputs_4<L: MathLanes<Elem = f32>>(t: &Inputs) {
 /// The output transform of F(4x4, 3x3).
 ///
 /// # Safety
-/// As for [`transform_outputs`].
+/// The conditions of [`transform_outputs`] hold.
 #[inline(always)]
 unsafe fn outputs_4<L: MathLanes<Elem = f32>>(t: &Outputs) {
     // SAFETY: guaranteed by the caller.
@@ -109,13 +109,13 @@ trait Transforms<const N: usize, const M: usize> {
     /// Applies the input transform `B^T d` to one line of a tile.
     ///
     /// # Safety
-    /// The machine has the instructions.
+    /// The machine has the instructions of `L`.
     unsafe fn input<L: MathLanes>(d: [L; N]) -> [L; N];
 
     /// Applies the output transform `A^T m` to one line of a tile.
     ///
     /// # Safety
-    /// The machine has the instructions.
+    /// The machine has the instructions of `L`.
     unsafe fn output<L: MathLanes>(m: [L; N]) -> [L; M];
 }
 
@@ -187,8 +187,8 @@ impl Transforms<6, 4> for Four {
 /// are 0.
 ///
 /// # Safety
-/// The machine has the instructions. The inputs inside the image are readable, and the elements of
-/// the transformed tile are writable.
+/// The machine has the instructions of `L`. The inputs inside the image are readable, and the
+/// elements of the transformed tile are writable.
 #[inline(always)]
 unsafe fn transform_inputs<
     L: MathLanes<Elem = f32>,
@@ -231,8 +231,8 @@ unsafe fn transform_inputs<
 /// Computes the output transform `A^T m A` of a tile, for each filter.
 ///
 /// # Safety
-/// The machine has the instructions. The sums are readable up to whole vectors, and the results
-/// inside the output are writable.
+/// The machine has the instructions of `L`. The sums are readable up to whole vectors, and the
+/// results inside the output are writable.
 #[inline(always)]
 unsafe fn transform_outputs<
     L: MathLanes<Elem = f32>,

@@ -43,7 +43,7 @@ struct DepthwiseTile<'a> {
 /// of the input. Returns a kernel status.
 ///
 /// # Safety
-/// As for [`super::run`].
+/// The conditions of [`super::run`] hold.
 pub(super) unsafe fn run(
     isa: Isa,
     runtime: &KernelRuntime,
@@ -82,7 +82,7 @@ pub(super) unsafe fn run(
 /// `first` is the first tile of the line.
 ///
 /// # Safety
-/// As for [`super::run`]; the machine has the instructions of `sums`.
+/// The conditions of [`super::run`] hold; the machine has the instructions of `sums`.
 unsafe fn compute_line(isa: Isa, first: &DepthwiseTile<'_>, sums: unsafe fn(&DepthwiseTile<'_>)) {
     let (c, s) = (first.c, first.s);
     let mut scratch = [0i32; MAX_RESULTS * MAX_TILE_COLUMNS];
@@ -134,7 +134,7 @@ unsafe fn signed<L: Lanes<Elem = f32>>(p: &DepthwiseTile<'_>) {
 /// Computes the sums of a tile with uint8 inputs.
 ///
 /// # Safety
-/// As for [`signed`].
+/// The conditions of [`signed`] hold.
 #[inline(always)]
 unsafe fn unsigned<L: Lanes<Elem = f32>>(p: &DepthwiseTile<'_>) {
     // SAFETY: guaranteed by the caller.
@@ -144,7 +144,7 @@ unsafe fn unsigned<L: Lanes<Elem = f32>>(p: &DepthwiseTile<'_>) {
 /// Computes the sums of a tile. `value` converts an input byte to its integer.
 ///
 /// # Safety
-/// As for [`signed`].
+/// The conditions of [`signed`] hold.
 #[expect(
     clippy::extra_unused_type_parameters,
     reason = "the type parameter selects the instruction set for which the function is compiled"
@@ -170,7 +170,7 @@ unsafe fn sums<L: Lanes<Elem = f32>>(p: &DepthwiseTile<'_>, value: impl Fn(u8) -
 /// no branches, and the sums stay in registers.
 ///
 /// # Safety
-/// As for [`signed`].
+/// The conditions of [`signed`] hold.
 #[inline(always)]
 unsafe fn compute_sums<const WHOLE: bool>(p: &DepthwiseTile<'_>, value: impl Fn(u8) -> i32) {
     let (s, (channel, count)) = (p.s, p.channels);

@@ -52,7 +52,7 @@ impl<'a> Patches<'a> {
     /// Copies the inputs under one filter row to `to`, for the result at `x` in its line. `line` is the input row.
     ///
     /// # Safety
-    /// As for [`Patches::copy`].
+    /// The conditions of [`Patches::copy`] hold.
     #[inline(always)]
     unsafe fn row(&self, line: *const u8, x: usize, to: *mut u8) {
         let (s, group_channels) = (self.s, self.group_channels);
@@ -96,7 +96,8 @@ impl<'a> Patches<'a> {
 /// instructions of `L`.
 ///
 /// # Safety
-/// The machine has the instructions, and the caller has enabled them; as for [`Patches::copy`].
+/// The machine has the instructions of `L`, and the caller has enabled them; as for
+/// [`Patches::copy`].
 #[expect(
     clippy::extra_unused_type_parameters,
     reason = "the type parameter selects the instruction set for which the function is compiled"
@@ -162,7 +163,7 @@ unsafe fn copy_bytes(from: *const u8, to: *mut u8, len: usize) {
 /// previous chunk.
 ///
 /// # Safety
-/// As for [`copy_bytes`].
+/// The conditions of [`copy_bytes`] hold.
 #[inline(always)]
 unsafe fn chunks<const N: usize>(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: guaranteed by the caller.

@@ -144,7 +144,7 @@ impl GroupedProducts<'_> {
     /// byte. Returns a kernel status.
     ///
     /// # Safety
-    /// As for [`run`].
+    /// The conditions of [`run`] hold.
     unsafe fn run_on_team(&self, runtime: &KernelRuntime, zero: u8) -> i64 {
         if self.c.width <= 0 {
             return STATUS_BAD_ARGUMENTS;
@@ -180,7 +180,7 @@ impl GroupedProducts<'_> {
     /// all groups are numbered consecutively.
     ///
     /// # Safety
-    /// As for [`run`].
+    /// The conditions of [`run`] hold.
     unsafe fn piece(
         &self,
         work: &CheckedGemm<'_>,
@@ -218,7 +218,7 @@ impl GroupedProducts<'_> {
     /// copies of the rows.
     ///
     /// # Safety
-    /// As for [`run`].
+    /// The conditions of [`run`] hold.
     unsafe fn multiply_copies(
         &self,
         work: &CheckedGemm<'_>,

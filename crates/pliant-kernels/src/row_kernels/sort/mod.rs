@@ -95,7 +95,8 @@ struct Sorting<K> {
 /// Computes a checked `sort` call, for elements of type `K`. Returns a kernel status.
 ///
 /// # Safety
-/// As for [`Implementation::run`]; the operands `x` and `values` have elements of type `K`.
+/// The conditions of [`Implementation::run`] hold; the operands `x` and `values` have elements of
+/// type `K`.
 unsafe fn sort<K: Key>(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64 {
     let Some(x) = call.operand("x") else { return STATUS_OK };
     let (rows, count) = (sizes.get("rows") as usize, sizes.get("count") as usize);
@@ -312,7 +313,7 @@ impl<K: Key, R: Record> Piece<'_, K, R> {
     /// contiguous memory.
     ///
     /// # Safety
-    /// As for [`Self::side_by_side`].
+    /// The conditions of [`Self::side_by_side`] hold.
     #[inline(always)]
     unsafe fn one_by_one(self) {
         let Piece { sorting, rows, block, keys: gathered_elements, records, ordered } = self;
