@@ -182,7 +182,7 @@ impl std::error::Error for SymbolError {}
 /// args...)`.
 ///
 /// # Errors
-/// If the name is taken, or if a parameter or the result is an address.
+/// The name is taken, or a parameter or the result is an address.
 ///
 /// # Safety
 /// `address` must be the address of a function with the C calling convention and these parameters

@@ -35,8 +35,8 @@ pub(crate) const fn named<I: Implementation>() -> (&'static str, Entry) {
 /// runs the kernel.
 ///
 /// # Safety
-/// `runtime`, the `count` arguments and the tensors are valid. The memory of operands is as for
-/// [`Implementation::run`].
+/// `runtime`, the `count` arguments and the tensors are valid. The memory of operands satisfies the
+/// conditions of [`Implementation::run`].
 pub unsafe extern "C" fn entry<I: Implementation>(
     runtime: *const KernelRuntime,
     args: *const PackedWord,
@@ -71,7 +71,7 @@ fn error_kind(kind: KernelErrorKind) -> u64 {
 /// Decodes the arguments of a call, and sets the operands and attribute numbers of `call`.
 ///
 /// # Safety
-/// The arguments describe valid memory.
+/// The tensors among the arguments describe valid memory.
 unsafe fn decode(call: &mut Call, args: &[PackedWord]) -> Result<(), KernelError> {
     let kernel = call.kernel;
     let type_error =

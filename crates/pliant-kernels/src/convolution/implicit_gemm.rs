@@ -27,7 +27,7 @@ use crate::matmul::slice_rows;
 use crate::matmul::work_partition::{even_part, parallel_for, unit_work};
 use pliant_machine::isa::Isa;
 
-/// The parameters of the convolution that all pieces share.
+/// The parameters of the convolution that all pieces of work share.
 struct ImplicitGemm<'a> {
     c: &'a Convolution,
     s: &'a Sizes,

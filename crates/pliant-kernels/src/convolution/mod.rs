@@ -70,9 +70,9 @@ pub struct Image<P> {
 /// - In general, each group has the panels of a matrix `[taps * channels / groups, filters /
 ///   groups]` (`pliant_tensor::pack_panels`), one group after the other. Rows are taps in row-major
 ///   order, then channels.
-/// - In a depthwise convolution, several groups have one input channel and one filter each. The
-///   weights are a matrix `[taps, channels]`, which is not packed. Input and results have channels
-///   last. An epilogue is applied to one line of results at a time.
+/// - In a depthwise convolution, there are several groups, and each has one input channel and one
+///   filter. The weights are a matrix `[taps, channels]`, which is not packed. Input and results
+///   have channels last. An epilogue is applied to one line of results at a time.
 /// - Groups of 2, 4 or 8 filters and at most as many channels may share panels of 16 filters, if
 ///   channels are last. The panels are `[taps * channels / groups, 16]`; the last one has only the
 ///   remaining columns.

@@ -216,7 +216,7 @@ mod tests {
 
     use super::*;
 
-    /// The expected result of one element.
+    /// Returns the expected result of the epilogue for the sum `x`, computed without vectors.
     fn expected(e: &Epilogue, x: f32, bias: f32, residual: f32) -> f32 {
         let (low, high) = match e.activation {
             Activation::Relu => (0.0, f32::INFINITY),

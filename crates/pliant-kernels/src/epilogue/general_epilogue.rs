@@ -93,8 +93,8 @@ struct RowOperands {
 }
 
 impl RowOperands {
-    /// Returns the results for one vector of columns. If `WHOLE` is set, all lanes are valid,
-    /// otherwise the first `count` lanes.
+    /// Applies the epilogue to one vector of columns and returns the results. If `WHOLE` is set,
+    /// all lanes are valid; otherwise only the first `count` lanes are.
     ///
     /// # Safety
     /// The conditions of [`finish_rows`] hold.

@@ -2,9 +2,9 @@
 //! ([`crate::amx`]). A is rounded to bfloat16, too.
 //!
 //! Method: blocks of A of up to 256 rows and 512 values of k are converted to bfloat16 once for all
-//! panels of a piece, in scratch memory that stays in the second-level cache. A strip of 32 columns
-//! of B over the same 512 values of k takes 32 KB and stays in the first-level cache while it is
-//! multiplied by all rows of the block.
+//! panels of a piece of work, in scratch memory that stays in the second-level cache. A strip of 32
+//! columns of B over the same 512 values of k takes 32 KB and stays in the first-level cache while
+//! it is multiplied by all rows of the block.
 //!
 //! Measured: from five rows on, under "Weights of 4, 8 and 16 bits" in
 //! `docs/internals/measurements/low-precision-weights.md`.

@@ -1,9 +1,9 @@
 //! Matrix products of few rows by a panel in its low-precision format, and conversion of a slice of
 //! a panel to float32.
 //!
-//! Even and odd rows of k have separate sums, so that one row by four vectors has eight independent
-//! sums. Zero points are subtracted from each weight. Subtracting `z * sum(a)` from the sum of a
-//! group instead would cause cancellation, and NaN if an element of A is infinite.
+//! Even and odd rows of B have separate sums, so that a tile of one row by four vectors has eight
+//! independent sums. Zero points are subtracted from each weight. Subtracting `z * sum(a)` from the
+//! sum of a group instead would cause cancellation, and NaN if an element of A is infinite.
 //!
 //! Method: for few rows, stored bits are converted to float32 in registers and multiplied there.
 //! For many rows, the converted weights are written to memory for the float32 micro-kernel.

@@ -366,7 +366,7 @@ fn check_document(table: &str) {
 }
 
 /// Returns every float32 of magnitude 2^-30 to 2^14, and every 61st of the other float32 numbers,
-/// for which the functions are powers, linear or constant.
+/// for which the tested functions behave like a power, are linear, or are constant.
 fn nearly_all() -> impl Iterator<Item = f32> {
     let dense = ((127 - 30) << 23)..((127 + 14) << 23);
     let sparse = (0..dense.start).chain(dense.end..1 << 31).step_by(61);

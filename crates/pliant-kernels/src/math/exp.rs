@@ -151,10 +151,10 @@ fn unscaled_exp<B: MathOps>(b: &mut B, x: &B::V, result: &impl FromExpM1<B>) -> 
     (result.compute(b, &ExpM1 { r, p, square }), n, t)
 }
 
-/// Returns `x * sigmoid(x)` with an error of a few ulp; 0 for `x` below -87, where the exact result is
-/// less than 1.5e-36 in magnitude. Unlike the product of `x` and [`sigmoid`], this does not correct
-/// the rounding errors of the exponential and of the denominator, which takes as many operations as
-/// the rest.
+/// Returns `x * sigmoid(x)` with an error of a few ulp; 0 for `x` below -87, where the exact result
+/// is less than 1.5e-36 in magnitude. Unlike the product of `x` and [`sigmoid`], this function does
+/// not correct the rounding errors of the exponential and of the denominator. The correction would
+/// double the number of operations.
 #[inline(always)]
 pub fn silu<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let (zero, one, lowest) = (b.f(0.0), b.f(1.0), b.f(-87.0));

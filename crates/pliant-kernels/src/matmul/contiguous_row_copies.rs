@@ -2,9 +2,9 @@
 //!
 //! Rows whose stride is a multiple of 4 KB map to the same set of the first-level cache and of the
 //! TLB. A set has only a few ways. The rows and columns that a block reads in one pass over k are
-//! copied once for all panels of a piece. [`crate::algorithm_selection::row_copies`] decides when
-//! this is profitable, and states the gain. Storing the sums of a panel in separate memory, too,
-//! would cost 2 to 5 %.
+//! copied once for all panels of a piece of work. [`crate::algorithm_selection::row_copies`]
+//! decides when this is profitable, and states the gain. Storing the sums of a panel in separate
+//! memory, too, would cost 2 to 5 %.
 
 use std::ops::Range;
 

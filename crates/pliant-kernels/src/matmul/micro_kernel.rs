@@ -147,7 +147,7 @@ pub struct MicroKernels<T: 'static> {
     /// Number of lanes of a vector.
     pub lanes: usize,
     /// The micro-kernels, indexed by whether they prefetch the memory [`Tile::prefetch`], then by
-    /// whether they apply [`Tile::epilogue`]. Others ignore these fields.
+    /// whether they apply [`Tile::epilogue`]. The other micro-kernels ignore these fields.
     tables: [[Table<T>; 2]; 2],
     /// The function that transposes a matrix.
     transpose: TransposeFn<T>,
@@ -168,7 +168,7 @@ impl<T> MicroKernels<T> {
     /// more rows, so that there are enough independent sums.
     ///
     /// # Panics
-    /// If `columns` is 0 or more than [`MicroKernels::columns`].
+    /// `columns` is 0 or more than [`MicroKernels::columns`].
     pub fn rows(&self, columns: usize) -> usize {
         self.tables[0][0][columns.div_ceil(self.lanes) - 1].len()
     }
@@ -328,7 +328,7 @@ unsafe fn tile<
     }
 }
 
-/// The operands of an epilogue in registers.
+/// The bias and the clip bounds of an epilogue, loaded in registers for one row of a tile.
 struct FinishRow<L, const V: usize> {
     bias: [L; V],
     low: L,
@@ -336,7 +336,8 @@ struct FinishRow<L, const V: usize> {
 }
 
 impl<L: MathLanes, const V: usize> FinishRow<L, V> {
-    /// Loads the operands for a row of `V` vectors, of which the last has `tail_lanes` elements.
+    /// Loads the bias and the clip bounds for a row of `V` vectors. The last vector has
+    /// `tail_lanes` elements.
     ///
     /// # Safety
     /// The conditions of [`MicroKernels::run`] hold.
@@ -359,7 +360,8 @@ impl<L: MathLanes, const V: usize> FinishRow<L, V> {
         }
     }
 
-    /// Returns the results for the sums of vector `v` of a row; NaN propagates.
+    /// Applies the epilogue to `sums`, the sums of vector `v` of a row, and returns the results.
+    /// NaN propagates.
     ///
     /// # Safety
     /// The conditions of [`MicroKernels::run`] hold.

@@ -1,9 +1,9 @@
 //! Matrix products of two non-constant operands with any strides, on the calling thread.
 //!
-//! Method: as for packed operands, but B is read in place if its rows are contiguous and only few
-//! slivers (groups of rows of A) read them. Otherwise each panel is packed before it is multiplied,
-//! block by block of k, into scratch memory that stays in the second-level cache. If B is
-//! transposed, packing transposes blocks in registers.
+//! Method: the same as for packed operands, but B is read in place if its rows are contiguous and
+//! only few slivers (groups of rows of A) read them. Otherwise each panel is packed before it is
+//! multiplied, block by block of k, into scratch memory that stays in the second-level cache. If B
+//! is transposed, packing transposes blocks in registers.
 //!
 //! [`crate::algorithm_selection::non_constant`] decides whether B is packed. Measured: "Products of
 //! two non-constant operands" in `docs/internals/measurements/products.md`.

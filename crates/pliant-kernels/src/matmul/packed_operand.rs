@@ -100,7 +100,7 @@ impl<T: Element> PackedProduct<T> {
     ///
     /// # Safety
     /// The machine has `isa`. [`PackedProduct::has_valid_panels`] is true. All addressed elements
-    /// of A and C are valid, and [`PackedProduct::panels`] whole panels of B. C overlaps neither A
+    /// of A and C are valid, and B has [`PackedProduct::panels`] whole panels. C overlaps neither A
     /// nor B. The ranges are inside the product.
     pub unsafe fn compute_block(&self, isa: Isa, rows: Range<usize>, panels: Range<usize>) -> i64 {
         let kernels = T::kernels(isa);
@@ -145,8 +145,8 @@ impl<T: Element> PackedProduct<T> {
     }
 
     /// Multiplies some rows of A by one panel of B over a block of `k`, slice by slice, and adds
-    /// the results to C. `next_k` is the row at which the next panel is read after this block, or
-    /// `None`; that memory is prefetched.
+    /// the results to C. `next_k` is the first row that the caller reads of the next panel; `None`
+    /// if this is the last panel. The memory that is read next is prefetched.
     ///
     /// # Safety
     /// The conditions of [`PackedProduct::compute_block`] hold. `output` has room for the rows.

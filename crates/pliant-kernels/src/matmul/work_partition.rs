@@ -1,5 +1,5 @@
-//! Parallel loops on the worker team, and the partition of matrix products into the pieces of such
-//! a loop.
+//! Parallel loops on the worker team, and the partition of matrix products into the pieces of work
+//! of a parallel loop.
 
 use std::ffi::c_void;
 use std::ops::Range;

@@ -291,7 +291,7 @@ impl<'a> Buffer<'a> {
     /// (phase), if the stride is not 1.
     ///
     /// # Safety
-    /// The strips are written.
+    /// [`Self::reduce_rows`] has written the strips.
     #[inline(always)]
     unsafe fn split_phases(&mut self, strips: &Strips, lines: usize) {
         // SAFETY: guaranteed by the caller.
@@ -309,7 +309,7 @@ impl<'a> Buffer<'a> {
     /// Implements [`Self::split_phases`] for a stride of `S`, or for any stride if `S` is 0.
     ///
     /// # Safety
-    /// The strips are written.
+    /// [`Self::reduce_rows`] has written the strips.
     #[inline(always)]
     unsafe fn split<const S: usize>(&mut self, strips: &Strips, lines: usize) {
         let (from, to) = (&*self.strips, &mut *self.phases);
@@ -329,7 +329,7 @@ impl<'a> Buffer<'a> {
     /// contain `rows` rows of the image.
     ///
     /// # Safety
-    /// The conditions of [`max_lines`] hold; the results exist.
+    /// The conditions of [`max_lines`] hold; the results are inside of the output.
     #[inline(always)]
     unsafe fn reduce_columns<L: MathLanes<Elem = f32>, C: Reduction<L>>(
         &self,

@@ -1,9 +1,9 @@
 //! Matrix products of 8-bit integers in tile registers ([`crate::amx`]).
 //!
-//! Method: blocks of up to 256 rows of A are copied once for all panels of a piece. The copies
-//! start at cache lines and are padded with zeros, because a register whose rows cross cache lines
-//! takes twice as long to load. Blocks of C are up to 32 rows by 32 columns, or up to 16 by 64.
-//! Signed A needs no offset, because the hardware can multiply signed by signed bytes. Sums are
+//! Method: blocks of up to 256 rows of A are copied once for all panels of a piece of work. The
+//! copies start at cache lines and are padded with zeros, because a register whose rows cross cache
+//! lines takes twice as long to load. Blocks of C are up to 32 rows by 32 columns, or up to 16 by
+//! 64. Signed A needs no offset, because the hardware can multiply signed by signed bytes. Sums are
 //! stored in scratch memory, whose rows map to different sets of the first-level cache, and are
 //! finished six rows at a time.
 //!

@@ -99,7 +99,8 @@ impl IntegerEpilogue {
 /// Converts the sums of a tile to float32: adds the terms of the columns, and multiplies by the factors of the rows.
 ///
 /// # Safety
-/// The machine has the instructions of `L`, and the caller has enabled them; as for [`IntegerEpilogue::finish`].
+/// The machine has the instructions of `L`, and the caller has enabled them. The conditions of
+/// [`IntegerEpilogue::finish`] hold.
 #[expect(
     clippy::extra_unused_type_parameters,
     reason = "the type parameter selects the instruction set for which the function is compiled"

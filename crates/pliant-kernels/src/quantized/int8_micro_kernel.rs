@@ -5,9 +5,9 @@
 //! with AVX2. The AVX2 kernel multiplies the even and the odd bytes of quads as 16-bit integers,
 //! since the instruction for bytes saturates. Other machines use scalar code.
 //!
-//! Method: as for float32 ([`crate::matmul::micro_kernel`]), with four adjacent values of k per
-//! lane. Measured: the rates for few rows, and without tile registers for any number of rows, under
-//! "8-bit integers" in `docs/internals/measurements/quantized.md`.
+//! Method: the same as for float32 ([`crate::matmul::micro_kernel`]), with four adjacent values of
+//! k per lane. Measured: the rates for few rows, and without tile registers for any number of rows,
+//! under "8-bit integers" in `docs/internals/measurements/quantized.md`.
 
 use crate::matmul::micro_kernel::ROWS;
 use pliant_machine::isa::{Isa, Vectors};

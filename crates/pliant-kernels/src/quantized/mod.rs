@@ -1,14 +1,14 @@
 //! Matrix products of 8-bit integers with int32 sums: `c[i, j]` is the sum over `p` of `(a[i, p] -
 //! a_zero[i]) * (b[p, j] - b_zero[j])`.
 //!
-//! Method: as for packed float32 operands, with four adjacent values of k in each 32-bit lane. A
-//! 32-bit word of A (four values of k) is broadcast to all lanes. One instruction (`vpdpbusd`)
-//! multiplies the word's unsigned bytes by the signed bytes of B and adds the four products. k is
-//! not split. The highest bit of signed bytes of A is flipped, which adds 128. Zero points are
-//! subtracted from the sums at the end. The subtraction uses the column sums of B, which packing
-//! computes, and the row sums of A. The row sums are computed only if B has zero points. Sums wrap
-//! around on overflow of int32, as in the reference. Tile registers are used if the machine has
-//! them, except for few rows or a very large k.
+//! Method: the same as for packed float32 operands, with four adjacent values of k in each 32-bit
+//! lane. A 32-bit word of A (four values of k) is broadcast to all lanes. One instruction
+//! (`vpdpbusd`) multiplies the word's unsigned bytes by the signed bytes of B and adds the four
+//! products. k is not split. The highest bit of signed bytes of A is flipped, which adds 128. Zero
+//! points are subtracted from the sums at the end. The subtraction uses the column sums of B, which
+//! packing computes, and the row sums of A. The row sums are computed only if B has zero points.
+//! Sums wrap around on overflow of int32, as in the reference. Tile registers are used if the
+//! machine has them, except for few rows or a very large k.
 //!
 //! Measured, with and without tile registers: "8-bit integers" in
 //! `docs/internals/measurements/quantized.md`.
@@ -172,8 +172,8 @@ impl<'a> CheckedGemm<'a> {
         })
     }
 
-    /// Returns the estimated throughput of the product relative to float32, by which the size of
-    /// pieces is chosen.
+    /// Returns the estimated throughput of the product relative to float32, from which the size of
+    /// the pieces of work is computed.
     fn speedup(&self) -> usize {
         if self.uses_tile_registers { TILE_SPEEDUP } else { VECTOR_SPEEDUP }
     }

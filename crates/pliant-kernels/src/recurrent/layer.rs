@@ -93,7 +93,7 @@ struct Sizes {
 /// and reset state.
 const STATES: usize = 4;
 
-/// Memory for the products of states and weights of a piece, aligned to cache lines.
+/// Memory for the products of states and weights of a piece of work, aligned to cache lines.
 #[repr(C, align(64))]
 struct Sums([MaybeUninit<f32>; MAX_PIECE_ROWS * WIDTH]);
 

@@ -48,7 +48,8 @@ pub struct Units {
     pub after: *mut f32,
     /// The cell state of an LSTM, or the update gate of a GRU.
     pub c: *mut f32,
-    /// The product of reset gate and state, of a GRU whose reset gate applies to the state.
+    /// The destination of the product of the reset gate and the state. Used only for a GRU whose
+    /// reset gate applies to the state.
     pub reset: *mut f32,
     /// The results of the step, and the stride between their rows, in elements.
     pub y: (*mut f32, isize),

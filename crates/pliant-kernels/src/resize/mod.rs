@@ -47,7 +47,8 @@ impl Implementation for Resize {
     }
 }
 
-/// The sizes and the neighbors of results along one axis of a resize.
+/// One axis of a resize: the sizes of the images and of the results, and for each result its
+/// neighbors (the image elements from which the result is computed).
 #[derive(Clone, Copy)]
 struct Axis {
     /// The size of the images along the axis.
@@ -78,23 +79,25 @@ impl Axis {
 /// Maximum number of results that are computed at once, as a vector or block.
 const MAX_LANES: usize = 16;
 
-/// The part of an image row that contains one neighbor of each of several adjacent results.
+/// The range of an image row that several adjacent results read for one tap. A tap is the index of
+/// a neighbor among the image elements from which a result is computed.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Window {
     /// The index of the window's first element in the row.
     first: usize,
-    /// For each result, the offset of its neighbor from the first element of the window.
+    /// For each result, the offset of the image element that it reads, from the first element of
+    /// the window.
     offsets: [u32; MAX_LANES],
     /// Whether the window fits in a vector.
     fits_vector: bool,
 }
 
 impl Axis {
-    /// Returns the part of an image row (the window) that contains the source neighbor with index
-    /// `tap` of each of the results `result..result + lanes`. Results after the end of the row
-    /// repeat the last result. A window that fits in a vector is moved so that loading a whole
-    /// vector stays inside the row.
+    /// Returns the range of an image row (the window) that the results `result..result + lanes`
+    /// read for the tap `tap` (the index of the neighbor). Results after the end of the row repeat
+    /// the last result. A window that fits in a vector is moved so that loading a whole vector
+    /// stays inside the row.
     ///
     /// # Safety
     /// The conditions of [`Self::position`] hold; the results are not empty.

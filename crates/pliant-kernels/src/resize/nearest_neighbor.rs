@@ -113,7 +113,7 @@ mod x86 {
     /// Copies the elements of one row with AVX2.
     ///
     /// # Safety
-    /// The machine has AVX2; as for [`super::copy_row`].
+    /// The machine has AVX2. The conditions of [`super::copy_row`] hold.
     #[target_feature(enable = "avx2")]
     pub unsafe fn copy_row<T: Copy>(images: &Images, blocks: &[Block], from: *const T, to: *mut T) {
         // SAFETY: guaranteed by the caller.

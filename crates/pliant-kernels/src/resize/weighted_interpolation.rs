@@ -29,8 +29,8 @@ thread_local! {
 struct RowResize<'a> {
     axis: &'a Axis,
     channels: usize,
-    /// For images of one channel: one window (part of the image row) for each pair of a neighbor
-    /// index and a vector of results. The window contains this neighbor of each result.
+    /// The windows for images with one channel, tap by tap. Each is the range of an image row that
+    /// one vector of results reads for one tap (index of a neighbor).
     windows: &'a [Window],
     from: *const f32,
     to: *mut f32,

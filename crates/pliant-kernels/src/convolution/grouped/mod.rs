@@ -35,7 +35,7 @@ use line_buffer::LineBuffer;
 use pliant_machine::isa::Isa;
 use register_tiles::{Line, max_results};
 
-/// The parameters of a grouped convolution that all pieces share.
+/// The parameters of a grouped convolution that all pieces of work share.
 struct GroupedConvolution<'a> {
     c: &'a Convolution,
     s: &'a Sizes,
@@ -48,8 +48,8 @@ struct GroupedConvolution<'a> {
     bands: usize,
 }
 
-/// A piece of a grouped convolution: the results of a block of filters, in a band (range of lines)
-/// and a part of each line.
+/// A piece of work of a grouped convolution, which one thread computes: the results of a block of
+/// filters in a band (range of lines), for the same part of each line.
 struct Piece<'a> {
     w: &'a GroupedConvolution<'a>,
     block: Block,
@@ -118,7 +118,7 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
 }
 
 impl GroupedConvolution<'_> {
-    /// Returns the piece with index `index`. Consecutive pieces compute different blocks of
+    /// Returns the piece of work with index `index`. Consecutive pieces compute different blocks of
     /// filters, whose inputs and results are adjacent.
     fn piece(&self, index: usize, buffer: *mut f32) -> Piece<'_> {
         let (rest, block) =
@@ -167,8 +167,8 @@ impl Piece<'_> {
     /// copied into the line buffer.
     ///
     /// # Safety
-    /// The conditions of [`run`] hold. `line` is [`compute_line`] with the instructions of the
-    /// machine.
+    /// The conditions of [`run`] hold. `line` is [`compute_line`], compiled for an instruction set
+    /// of the machine.
     unsafe fn run(&self, line: unsafe fn(&Piece<'_>, usize, Range<usize>)) {
         let (c, s) = (self.w.c, self.w.s);
         let mut filled = 0;

@@ -46,7 +46,7 @@ use crate::matmul::work_partition::{even_part, parallel_for, pieces, unit_work};
 use crate::scratch_memory::Scratch;
 use pliant_machine::isa::Isa;
 
-/// The parameters of the convolution that all pieces share.
+/// The parameters of the convolution that all pieces of work share.
 struct WinogradConvolution<'a> {
     c: &'a Convolution,
     s: &'a Sizes,

@@ -124,7 +124,8 @@ unsafe fn compute_line(isa: Isa, first: &DepthwiseTile<'_>, sums: unsafe fn(&Dep
 /// Computes the sums of a tile with int8 inputs.
 ///
 /// # Safety
-/// The machine has the instructions of `L`, and the caller has enabled them; as for [`super::run`].
+/// The machine has the instructions of `L`, and the caller has enabled them. The conditions of
+/// [`super::run`] hold.
 #[inline(always)]
 unsafe fn signed<L: Lanes<Elem = f32>>(p: &DepthwiseTile<'_>) {
     // SAFETY: guaranteed by the caller.

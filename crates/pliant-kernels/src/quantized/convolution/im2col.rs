@@ -6,7 +6,8 @@ use crate::convolution::shape_and_strides::Sizes;
 use crate::simd::{Lanes, for_isa};
 use pliant_machine::isa::Isa;
 
-/// The input of a group, from which patches are copied.
+/// The input of one group of a convolution, from which im2col copies patches. A patch consists of
+/// the inputs under the filter for one result.
 pub(super) struct Patches<'a> {
     s: &'a Sizes,
     /// The address of the first pixel's element for the group's first channel.
@@ -32,8 +33,9 @@ impl<'a> Patches<'a> {
         }
     }
 
-    /// Copies the patches of a range of results to rows that are `row_stride` bytes apart. The results of all images
-    /// are numbered consecutively.
+    /// Copies the patch (the inputs under the filter) of each result in a range to one row of a
+    /// matrix. The rows are `row_stride` bytes apart. The results of all images are numbered
+    /// consecutively.
     ///
     /// # Safety
     /// The machine has `isa`; the input is readable, and `to` has room for the rows.
@@ -96,8 +98,8 @@ impl<'a> Patches<'a> {
 /// instructions of `L`.
 ///
 /// # Safety
-/// The machine has the instructions of `L`, and the caller has enabled them; as for
-/// [`Patches::copy`].
+/// The machine has the instructions of `L`, and the caller has enabled them. The conditions of
+/// [`Patches::copy`] hold.
 #[expect(
     clippy::extra_unused_type_parameters,
     reason = "the type parameter selects the instruction set for which the function is compiled"
