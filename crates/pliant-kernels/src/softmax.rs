@@ -27,7 +27,7 @@ const WIDEST: usize = 16;
 /// partial sums in float64.
 const MAX_PARTIAL_SUM: usize = 4096;
 
-/// The rows that a thread computes as one piece.
+/// The rows that a thread computes as one piece of work.
 struct Rows {
     x: *const f32,
     out: *mut f32,
@@ -78,7 +78,7 @@ impl Implementation for Softmax {
     }
 }
 
-/// Computes softmax, or log softmax, of the rows of a piece.
+/// Computes softmax, or log softmax, of each of the rows `r`.
 ///
 /// # Safety
 /// The machine has the instructions of `L`. The rows are valid and share no memory with the results.

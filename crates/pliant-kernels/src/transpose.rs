@@ -3,8 +3,8 @@
 //! Method: dims of size 1 are dropped, and adjacent dims that are contiguous in both tensors are
 //! merged. If both tensors have the same contiguous dim, rows are copied. Otherwise the contiguous
 //! dims of the two tensors span tiles that fit in the first-level cache. A tile is read along one
-//! dim and written along the other. It is long along one of them, see [`Plan::tile_size`]. Pieces of
-//! tiles are distributed over the worker team.
+//! dim and written along the other. It may be longer along one of these dims ([`Plan::tile_size`]).
+//! The tiles are distributed over the worker team.
 
 use std::ops::Range;
 
@@ -147,11 +147,12 @@ impl Plan {
 
     /// Returns the size of a tile along `read_dim` and along `write_dim`.
     ///
-    /// One of the two tensors has the larger distance between lines, for example an image whose
-    /// channels come first: each line is in another page. A long tile accesses adjacent elements of
-    /// few of these lines, so that the hardware prefetches them. In the other tensor, it accesses
-    /// one cache line of each of many lines, which must fit in the sets of the first-level cache to
-    /// which their addresses map. Otherwise, the tile is square.
+    /// A line is a run of adjacent elements of one of the two tensors. One tensor has the larger
+    /// distance between its lines. An example is an image with channels first, in which each line
+    /// is in another page. A long tile accesses adjacent elements of few of these lines, so that
+    /// the hardware prefetches them. In the other tensor, it accesses one cache line of each of
+    /// many lines, which must fit in the sets of the first-level cache to which their addresses
+    /// map. Otherwise, the tile is square.
     fn tile_size<T>(&self) -> (usize, usize) {
         let distance = self.read_dim.to.min(self.write_dim.from) * size_of::<T>();
         if Machine::host().fitting_lines(distance) < LONG_TILE_LINES {
@@ -323,10 +324,11 @@ struct Blocks<T> {
 impl<T: Copy> Blocks<T> {
     /// Transposes `rows` by `columns` elements in blocks of `N` by `N`.
     ///
-    /// A line is accessed once for each of its blocks. Lines whose stride is a multiple of a page,
-    /// such as the channels of an image, map to the same set of the first-level cache, which holds
-    /// only a few of them. So the outer loop runs over the lines with the more aligned stride, and
-    /// accesses all blocks of a few lines one after the other.
+    /// A line (a contiguous run of elements of the source or of the destination) is accessed once
+    /// for each of its blocks. Lines whose stride is a multiple of a page, such as the channels of
+    /// an image, map to the same set of the first-level cache, which holds only a few of them. So
+    /// the outer loop runs over the lines with the more aligned stride, and accesses all blocks of
+    /// a few lines one after the other.
     ///
     /// # Safety
     /// The elements lie in both tensors; `N` divides `rows` and `columns`.

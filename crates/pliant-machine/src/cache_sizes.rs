@@ -54,7 +54,7 @@ impl std::error::Error for CachesError {}
 /// Checks that `PLIANT_CACHES` is absent, empty or valid.
 ///
 /// # Errors
-/// If the value is not three sizes.
+/// The value of the variable does not consist of three sizes.
 pub fn check() -> Result<(), CachesError> {
     from_variable().map(drop)
 }

@@ -132,7 +132,7 @@ impl std::error::Error for IsaError {}
 /// supports.
 ///
 /// # Errors
-/// If the name is unknown or the CPU does not support the instruction set.
+/// The name is unknown, or the CPU does not support the instruction set.
 pub fn choose(forced: Option<&str>) -> Result<Isa, IsaError> {
     let Some(name) = forced.map(str::trim).filter(|name| !name.is_empty()) else {
         return Ok(available().next().unwrap_or(Isa::Portable));

@@ -41,7 +41,7 @@ pub(crate) struct Slot {
 #[cfg(all(not(loom), target_pointer_width = "64"))]
 const _: () = assert!(size_of::<Slot>() <= 64);
 
-/// A job, and the index of the first chunk that is assigned to the owner.
+/// A job, and the index of its first chunk that is assigned to the owner of the slot.
 #[derive(Clone, Copy)]
 struct Share {
     job: Job,
@@ -64,9 +64,9 @@ pub(crate) enum End {
     Back,
 }
 
-/// The bit of the atomic word that is set while the owner sleeps or is about to sleep.
+/// The bit of a slot's atomic word that is set while the thread that owns the slot sleeps or is about to sleep.
 const ASLEEP: u64 = 1 << 48;
-/// The value to add to the atomic word to count one more unfinished chunk.
+/// The value to add to a slot's atomic word to count one more unfinished chunk.
 const PENDING: u64 = 1 << 32;
 /// Width in bits of each of three fields of the atomic word: the start and the end of the range of unclaimed chunks, and the number
 /// of unfinished chunks.
@@ -100,9 +100,8 @@ impl Slot {
         self.word.load(Ordering::Acquire) & (MASK * PENDING) == 0
     }
 
-    /// Makes `chunks` chunks of `job`, starting at index `first`, available for claiming. Returns
-    /// whether the owner was asleep. If so, marks the owner as awake; the caller must wake the
-    /// thread.
+    /// Makes `chunks` chunks of `job`, starting at index `first`, available for claiming. Returns whether the thread that owns
+    /// the slot was asleep. If so, marks it as awake; the caller must wake the thread.
     ///
     /// # Safety
     /// The previous job has ended, the caller is the only publisher, and `body` may be called with
@@ -146,9 +145,8 @@ impl Slot {
         self.word.fetch_sub(PENDING, Ordering::Release);
     }
 
-    /// Marks the owner as asleep unless there are unclaimed chunks. Returns whether the owner may
-    /// sleep. If so, the next [`Slot::publish`] returns true, unless [`Slot::wake`] is called
-    /// first.
+    /// Marks the thread that owns the slot as asleep unless there are unclaimed chunks. Returns whether the thread may sleep. If
+    /// so, the next [`Slot::publish`] returns true, unless [`Slot::wake`] is called first.
     pub(crate) fn try_sleep(&self) -> bool {
         let word = self.word.load(Ordering::Relaxed);
         // Publishing a share changes the word. So either the owner sees the share, or the publisher sees that the owner sleeps.
@@ -159,12 +157,12 @@ impl Slot {
                 .is_ok()
     }
 
-    /// Marks the owner as awake. Returns whether it was asleep.
+    /// Marks the thread that owns the slot as awake. Returns whether it was asleep.
     pub(crate) fn wake(&self) -> bool {
         self.word.fetch_and(!ASLEEP, Ordering::AcqRel) & ASLEEP != 0
     }
 
-    /// Whether the owner is marked as asleep.
+    /// Whether the thread that owns the slot is marked as asleep.
     pub(crate) fn is_asleep(&self) -> bool {
         self.word.load(Ordering::Acquire) & ASLEEP != 0
     }

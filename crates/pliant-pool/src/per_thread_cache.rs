@@ -179,7 +179,7 @@ static RELEASES: [AtomicPtr<()>; 8] = [const { AtomicPtr::new(null_mut()) }; 8];
 /// Registers a function that [`release`] calls. Registering a function again has no effect.
 ///
 /// # Panics
-/// If more than 8 functions are registered.
+/// More than 8 functions are registered.
 pub fn on_release(f: fn()) {
     let f = f as *mut ();
     let known = RELEASES.iter().any(|slot| {

@@ -1,4 +1,5 @@
-//! A parallel job in stages. A stage begins when all pieces of the previous stage are finished.
+//! A parallel job in stages, which are divided into pieces of work. A stage begins when all pieces of the previous stage are
+//! finished.
 //!
 //! Each thread first claims the pieces that are assigned to it. The assignment is the same in every
 //! stage, so the data of a piece stays in the cache of one core. No thread waits for a thread that
@@ -10,8 +11,8 @@ use crossbeam_utils::CachePadded;
 use crate::chunk_claiming::chunk_range;
 use crate::sync_primitives::{AtomicBool, AtomicUsize, Ordering, pause, yield_now};
 
-/// Maximum number of pieces in a stage. The limit is small under the model checker loom, which
-/// explores all interleavings.
+/// Maximum number of pieces of work in a stage. The limit is small under the model checker loom, which explores all
+/// interleavings.
 pub const MAX_PIECES: usize = if cfg!(loom) { 2 } else { 128 };
 /// Approximate number of iterations of a spin loop in a microsecond.
 const SPINS: usize = 40;
@@ -43,7 +44,7 @@ impl<'a, F: Fn(usize, usize), S: Fn() -> bool> Stages<'a, F, S> {
     /// ends early when `stop` returns true.
     ///
     /// # Panics
-    /// If a count exceeds [`MAX_PIECES`], or if the total number of pieces overflows.
+    /// A count exceeds [`MAX_PIECES`], or the total number of pieces overflows.
     pub fn new(
         rounds: usize,
         counts: &'a [usize],
@@ -71,13 +72,12 @@ impl<'a, F: Fn(usize, usize), S: Fn() -> bool> Stages<'a, F, S> {
         }
     }
 
-    /// Returns the number of pieces of a stage.
+    /// Returns the number of pieces of work in a stage.
     fn count(&self, stage: usize) -> usize {
         self.counts[stage % self.counts.len()]
     }
 
-    /// Claims and runs a piece unless another thread has claimed it. Returns whether the calling
-    /// thread ran the piece.
+    /// Claims and runs a piece of work unless another thread has claimed it. Returns whether the calling thread ran the piece.
     fn claim(&self, stage: usize, piece: usize) -> bool {
         let claim = &self.claims[piece];
         let old = claim.load(Ordering::Relaxed);

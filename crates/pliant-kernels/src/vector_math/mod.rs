@@ -3,9 +3,9 @@
 //!
 //! The functions execute the operation sequences of [`crate::math`] with the widest vectors of the
 //! machine. Code generators expand the same sequences inline. The functions are declared in
-//! [`pliant_kernel_api::slice_functions`]. Results may replace an operand. No memory outside of the
-//! slices is accessed. Measured relative to the minimum time for the operations and the memory
-//! accesses: "Elementary functions" in `docs/internals/measurements/functions.md`.
+//! [`pliant_kernel_api::slice_functions`]. The results may overwrite an operand. No memory outside
+//! of the slices is accessed. Measured relative to the minimum time for the operations and the
+//! memory accesses: "Elementary functions" in `docs/internals/measurements/functions.md`.
 //!
 //! | module | owns |
 //! |---|---|
