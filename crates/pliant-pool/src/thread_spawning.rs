@@ -37,8 +37,8 @@ pub fn start_helper<T: Send + 'static>(
     Ok(handle)
 }
 
-/// Starts a scoped thread with a stack of `stack` bytes. Checks only that there is memory for the
-/// thread's stack and first allocations, less than for a helper.
+/// Starts a scoped thread with a stack of `stack` bytes. Checks only that there is memory for the thread's stack and first
+/// allocations, which is less than a helper thread requires.
 ///
 /// # Errors
 /// The system cannot start another thread, or memory is low.

@@ -45,7 +45,7 @@ mod imp {
     }
 
     impl Placement {
-        /// Records the thread id of the calling thread, which is a worker that starts.
+        /// Records the thread id of the calling thread. A worker calls this when it starts.
         pub(crate) fn register(&self) {
             // SAFETY: takes no arguments and cannot fail.
             let _ = self.thread.set(unsafe { libc::gettid() });

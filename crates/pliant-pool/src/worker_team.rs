@@ -110,8 +110,8 @@ impl Team {
         }
     }
 
-    /// Runs `body` over `0..extent` in chunks on the team. Returns 0 or the first nonzero status. `grain` is the number
-    /// of iterations that take about a microsecond, encoded as for [`crate::parallel_launch`].
+    /// Runs `body` over `0..extent` in chunks on the team. Returns 0 or the first nonzero status. `grain` is the number of
+    /// iterations that take about a microsecond, in the encoding of [`crate::parallel_launch`].
     ///
     /// # Safety
     /// Until the function returns, `body` may be called with `context` on several threads at once. `body` does not

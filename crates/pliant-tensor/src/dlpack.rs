@@ -147,10 +147,10 @@ impl Tensor {
     /// [`Tensor::from_dlpack`].
     ///
     /// # Errors
-    /// As [`Tensor::from_dlpack`], and `Unsupported` for another major version.
+    /// The same errors as [`Tensor::from_dlpack`], and `Unsupported` for another major version.
     ///
     /// # Safety
-    /// As [`Tensor::from_dlpack`]; read-only tensors need not be writable.
+    /// The conditions of [`Tensor::from_dlpack`] hold, except that the memory of read-only tensors need not be writable.
     pub unsafe fn from_dlpack_versioned(
         managed: *mut DLManagedTensorVersioned,
     ) -> Result<Tensor, TensorError> {

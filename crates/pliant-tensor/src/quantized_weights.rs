@@ -1,5 +1,5 @@
-//! Packed constant right operands of matrix products with elements of 8 bits, 4 bits or bfloat16. Panels are as for float32
-//! ([`crate::pack_panels`]). The layout does not depend on the host CPU.
+//! Packed constant right operands of matrix products with elements of 8 bits, 4 bits or bfloat16. Columns are split into panels
+//! as in float32 operands ([`crate::pack_panels`]). The layout does not depend on the host CPU.
 //!
 //! | format | shape | contents |
 //! |---|---|---|
@@ -63,7 +63,7 @@ pub fn pack_bytes(
 /// Packs a matrix `[k, n]` of 4-bit integers into panels. Only the lower four bits of each element are used.
 ///
 /// # Errors
-/// As [`pack_bytes`].
+/// `SizeOverflow`, `OutOfMemory`.
 pub fn pack_nibbles(
     k: usize,
     n: usize,
@@ -81,7 +81,7 @@ pub fn pack_nibbles(
 /// Packs a matrix `[k, n]` into panels, rounding each element to bfloat16.
 ///
 /// # Errors
-/// As [`pack_bytes`].
+/// `SizeOverflow`, `OutOfMemory`.
 pub fn pack_bfloat16(
     k: usize,
     n: usize,

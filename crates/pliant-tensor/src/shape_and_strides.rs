@@ -30,7 +30,7 @@ pub fn checked_numel(shape: &[i64], dtype: DType) -> Result<usize, TensorError> 
 /// Returns the size of a contiguous tensor of `shape` in bytes.
 ///
 /// # Errors
-/// As [`checked_numel`].
+/// `NegativeDim`, or `SizeOverflow` if the number of elements or bytes exceeds `isize::MAX`.
 pub fn checked_nbytes(shape: &[i64], dtype: DType) -> Result<usize, TensorError> {
     // `checked_numel` has checked the product including the element size.
     Ok(checked_numel(shape, dtype)? * dtype.size())

@@ -203,10 +203,10 @@ impl Storage {
     /// Allocates `len` uninitialised bytes, aligned to [`ALIGNMENT`].
     ///
     /// # Errors
-    /// As [`AlignedBuf::uninit`].
+    /// `OutOfMemory` or `MemoryLimit` if the allocation fails.
     ///
     /// # Safety
-    /// As [`AlignedBuf::uninit`].
+    /// Every byte must be written before safe code can read it, for example through a tensor.
     pub unsafe fn uninit(len: usize) -> Result<Self, TensorError> {
         // SAFETY: guaranteed by the caller.
         Ok(Self::from_buf(unsafe { AlignedBuf::uninit(len) }?))
@@ -215,7 +215,7 @@ impl Storage {
     /// Allocates `len` zero bytes, aligned to [`ALIGNMENT`].
     ///
     /// # Errors
-    /// As [`AlignedBuf::zeroed`].
+    /// `OutOfMemory` or `MemoryLimit` if the allocation fails.
     pub fn zeroed(len: usize) -> Result<Self, TensorError> {
         Ok(Self::from_buf(AlignedBuf::zeroed(len)?))
     }

@@ -16,7 +16,8 @@ mod copy;
 mod element_conversion;
 mod views;
 
-/// Maximum rank of a tensor whose shape and strides are stored inside the tensor object. Others are on the heap.
+/// Maximum rank of a tensor whose shape and strides are stored inside the tensor object. The shape and strides of other tensors
+/// are on the heap.
 const INLINE_RANK: usize = 6;
 
 /// The shape of a tensor, followed by its strides.
@@ -405,7 +406,7 @@ impl Tensor {
     /// the tensor or its storage.
     ///
     /// # Errors
-    /// As [`Tensor::as_slice`], and `ReadOnly`, `Shared`.
+    /// `DTypeMismatch`, `NotContiguous`, `Misaligned`, `InvalidBool`, `ReadOnly`, `Shared`.
     pub fn as_mut_slice<T: Element>(&mut self) -> Result<&mut [T], TensorError> {
         self.as_slice::<T>()?;
         if self.0.read_only {

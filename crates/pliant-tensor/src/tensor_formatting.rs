@@ -58,7 +58,7 @@ pub fn fill_format(format: &str, values: &[String], separator: &str) -> Result<S
 /// last elements of each dim are included.
 ///
 /// # Errors
-/// If the elements cannot be read.
+/// The elements cannot be read.
 pub fn format_elements(tensor: &Tensor) -> Result<String, TensorError> {
     let texts: Vec<String> = match tensor.dtype() {
         DType::Bool => tensor.to_i64_vec()?.iter().map(|&v| (v != 0).to_string()).collect(),

@@ -2,10 +2,10 @@
 //!
 //! Method: blocks of up to 256 rows of A are copied once for all panels of a piece of work. The
 //! copies start at cache lines and are padded with zeros, because a register whose rows cross cache
-//! lines takes twice as long to load. Blocks of C are up to 32 rows by 32 columns, or up to 16 by
-//! 64. Signed A needs no offset, because the hardware can multiply signed by signed bytes. Sums are
-//! stored in scratch memory, whose rows map to different sets of the first-level cache, and are
-//! finished six rows at a time.
+//! lines takes twice as long to load. Blocks of C have up to 32 rows and 32 columns, or up to 16
+//! rows and 64 columns. Signed A needs no offset, because the hardware can multiply signed by
+//! signed bytes. Sums are stored in scratch memory, whose rows map to different sets of the
+//! first-level cache, and are finished six rows at a time.
 //!
 //! Measured: "8-bit integers" in `docs/internals/measurements/quantized.md`.
 //! [`crate::algorithm_selection::tile_registers`] states the number of rows from which tile
