@@ -72,7 +72,7 @@ struct Analysis<'a> {
     /// Facts about the function's sizes; `None` until they are first needed.
     facts: Option<IndexFacts>,
     loops: Vec<Loop>,
-    /// The index in `loops` of the outermost loop from which only loops lead down to the current statement.
+    /// The index in `loops` of the outermost loop that has only loops between it and the current statement.
     first_direct_loop: usize,
     /// Maps each block axis that is bound to a loop over its whole range to the variable of this loop.
     axes: FxHashMap<Var, Var>,

@@ -8,8 +8,8 @@ use rustc_hash::FxHashSet;
 
 use crate::statement_traversal::{direct_exprs, for_each_stmt, uses_any};
 
-/// Maximum number of iterations of a loop for which it is not reported. Loops with so few iterations usually compute
-/// the remaining iterations of a vectorized or unrolled loop.
+/// Loops with at most this number of iterations are not reported as slow. They usually compute the remaining iterations of a
+/// vectorized or unrolled loop.
 const MAX_REMAINDER_ITERATIONS: i64 = 16;
 
 /// A slow innermost loop, and the reasons why it is slow.

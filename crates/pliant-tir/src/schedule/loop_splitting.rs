@@ -38,8 +38,8 @@ struct SplitPoint {
     position: Expr,
     /// Whether the comparison holds for values of the axis before the position.
     holds_before: bool,
-    /// If the comparison is `==`, which holds at only one position: the operator that replaces `==` for values from the
-    /// split point on. `None` for other comparisons.
+    /// The operator that replaces a comparison `==` for values from the split point on, because `==` holds at only one position.
+    /// `None` for other comparisons.
     later_comparison: Option<BinOp>,
 }
 

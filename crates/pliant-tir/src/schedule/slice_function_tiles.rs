@@ -8,9 +8,9 @@
 //! stored directly. Several tiles fit into the L1 cache. The last tile ends with the loop, so no point outside the loop is
 //! computed.
 //!
-//! Functions in a branch of a conditional are computed by generated code. So are functions of a constant number of points below
-//! [`MIN_POINTS`], for which a call is slower. Conversions from and to float16, and rounding to bfloat16, use slice functions,
-//! too.
+//! Generated code computes elementary functions in a branch of a conditional. It also computes functions on a constant number of
+//! points below [`MIN_POINTS`], for which a call is slower. Conversions from and to float16, and rounding to bfloat16, use slice
+//! functions, too.
 
 use pliant_ir::tir::{
     BinOp, Buffer, BufferData, Expr, ExprData, Intrin, PrimFunc, Scope, Stmt, StmtData, Ty, Var,
@@ -138,8 +138,8 @@ pub(super) fn is_opaque(f: &PrimFunc, e: Expr) -> bool {
     )
 }
 
-/// Estimates the number of operations of a value. Elementary functions that slice functions (`pliant_vec_*`) can compute count
-/// less than others.
+/// Estimates the number of operations of a value. Elementary functions that slice functions (`pliant_vec_*`) can compute count as
+/// fewer operations than other elementary functions.
 pub fn estimated_operations(f: &PrimFunc, value: Expr) -> i64 {
     let mut functions = 0;
     for_each_value(f, value, |e| functions += i64::from(intrinsic_function(f, e).is_some()));
