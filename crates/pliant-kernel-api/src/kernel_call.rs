@@ -413,7 +413,7 @@ impl Call {
             for (_, (other, memory)) in memory_ranges().enumerate().filter(|(k, _)| *k != i) {
                 if result_memory.start < memory.end && memory.start < result_memory.end {
                     let message = format!(
-                        "operand {} shares memory with operand {}, but is a result",
+                        "operand {} is a result, but shares memory with operand {}",
                         result.name, other.name
                     );
                     return Err(self.error(KernelErrorKind::Value, message));
@@ -493,7 +493,7 @@ mod tests {
         let mut call = product(2);
         let data = std::ptr::without_provenance_mut(3 << 20);
         call.set_operand(0, View::new(data, DType::Float32, &[2, 3], None));
-        let shared = "kernel matmul_bfloat16_weight: operand out shares memory with operand x, but is a result";
+        let shared = "kernel matmul_bfloat16_weight: operand out is a result, but shares memory with operand x";
         assert_eq!(message(&call), shared);
         call.set_operand(0, View::new(data, DType::Float32, &[2, 3], Some(&[9, 1])));
         let gaps = "operand x has strides [9, 1], expected rows without gaps";

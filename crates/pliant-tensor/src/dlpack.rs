@@ -262,8 +262,10 @@ unsafe fn import(
         return Err(TensorError::UnsupportedDType(text));
     };
     if !(0..=MAX_RANK).contains(&view.ndim) || (view.ndim > 0 && view.shape.is_null()) {
-        let text =
-            format!("the DLPack tensor is malformed: it has rank {}, or no shape", view.ndim);
+        let text = format!(
+            "the DLPack tensor is malformed: its rank is {}, expected 0 to {MAX_RANK}, or its shape is null",
+            view.ndim
+        );
         return Err(TensorError::Malformed(text));
     }
     let rank = view.ndim as usize;

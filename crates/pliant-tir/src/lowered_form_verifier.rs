@@ -53,7 +53,9 @@ fn verify_stmt(f: &PrimFunc, data: &StmtData) -> Result<(), String> {
             if have.dtype != want.dtype || (have.lanes != lanes && have.lanes != 1) {
                 let name = &f.buffer(*buffer).name;
                 return Err(format!(
-                    "a value of type {have} is stored to {lanes} elements of '{name}'"
+                    "a value of type {have} is stored to {lanes} elements of buffer '{name}', but must be {} with 1 or \
+                     {lanes} lanes",
+                    want.dtype
                 ));
             }
         }
@@ -106,7 +108,7 @@ fn verify_loaded_once(f: &PrimFunc, data: &StmtData) -> Result<(), String> {
 /// Rejects arguments of kernel calls that read memory. `T.address_of(a[i])` does not read `a`, but the index `i` must not read
 /// memory.
 fn verify_kernel_arguments(f: &PrimFunc, args: &[Expr]) -> Result<(), String> {
-    if slice_function_bounds::callee_kind(f, args).is_none() {
+    if slice_function_bounds::callee_symbol(f, args).is_none() {
         return Ok(());
     }
     let argument_reads = |e: &Expr| match f.expr(*e) {
@@ -118,7 +120,7 @@ fn verify_kernel_arguments(f: &PrimFunc, args: &[Expr]) -> Result<(), String> {
     };
     match args.iter().find(|e| argument_reads(e)) {
         Some(&e) => Err(format!(
-            "an argument of a kernel reads memory: {}",
+            "an argument of a kernel call reads memory, which other threads may change: {}",
             crate::format_index_expressions::format_expr(f, e)
         )),
         None => Ok(()),
@@ -157,7 +159,10 @@ fn verify_expr(f: &PrimFunc, e: Expr) -> Result<(), String> {
         if lanes.all(|l| l == first) {
             Ok(())
         } else {
-            Err("the operands of an expression have different numbers of lanes".to_string())
+            let lanes = list.iter().map(|&e| f.expr_ty(e).lanes).collect::<Vec<_>>();
+            Err(format!(
+                "the operands of an expression have {lanes:?} lanes, but must have the same number of lanes or 1 lane"
+            ))
         }
     };
     match f.expr(e) {

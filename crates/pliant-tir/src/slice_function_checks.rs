@@ -27,12 +27,14 @@ pub fn with_kernel_checks(f: &PrimFunc) -> PrimFunc {
         }
         let mut checks = Vec::new();
         for args in calls {
-            let Some((kind, conditions)) = slice_function_bounds::callee_kind(f, &args)
+            let Some((symbol, conditions)) = slice_function_bounds::callee_symbol(f, &args)
                 .zip(slice_function_bounds::bounds_conditions(f, &args))
             else {
                 continue;
             };
-            let text = format!("{kind} is called without a check and reaches outside its buffers");
+            let text = format!(
+                "a call of '{symbol}' without a check accesses elements outside its buffers"
+            );
             let message: Arc<str> = CheckFailure::Internal.mark(&text).into();
             checks.extend(conditions.into_iter().map(|c| Guard::Check(c, message.clone())));
         }

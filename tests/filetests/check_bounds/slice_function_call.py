@@ -31,9 +31,9 @@ class Module:
 #         n = T.int64()
 #         A = T.match_buffer(a, (n,), "float32")
 #         B = T.match_buffer(b, (n,), "float32")
-#         assert 0 <= n and n <= 1073741824, "IndexError: a slice function reaches outside its buffers"
-#         assert 0 <= 1 and 1 <= 1073741824, "IndexError: a slice function reaches outside its buffers"
-#         assert n <= 0 or 0 <= 0 and 0 <= 1 * n and 0 + (n - 1) * 1 < 1 * n, "IndexError: a slice function reaches outside its buffers"
+#         assert 0 <= n and n <= 1073741824, "IndexError: a call of 'pliant_vec_tanh_f32' accesses elements outside its buffers"
+#         assert 0 <= 1 and 1 <= 1073741824, "IndexError: a call of 'pliant_vec_tanh_f32' accesses elements outside its buffers"
+#         assert n <= 0 or 0 <= 0 and 0 <= 1 * n and 0 + (n - 1) * 1 < 1 * n, "IndexError: a call of 'pliant_vec_tanh_f32' accesses elements outside its buffers"
 #         T.evaluate(T.call_extern("int64", "pliant_vec_tanh_f32", T.address_of(B[0]), T.address_of(A[0]), n))
 #
 #     @R.function

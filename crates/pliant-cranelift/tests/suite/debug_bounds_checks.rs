@@ -70,7 +70,7 @@ const OUT_OF_BOUNDS: &[(&str, &str)] = &[
     ),
     (
         "        T.evaluate(T.call_extern(\"int64\", \"pliant_vec_exp_f32\", T.address_of(o[0]), T.address_of(x[1]), n))\n",
-        "a slice function is called without a check and reaches outside its buffers",
+        "a call of 'pliant_vec_exp_f32' without a check accesses elements outside its buffers",
     ),
 ];
 

@@ -211,7 +211,8 @@ fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
         && (groups, sizes.get("in_depth")) == (1, 1);
     if call.int("winograd") != 0 && !supports_winograd {
         return Err(
-            "attribute winograd is not 0, which requires two-dimensional 3 x 3 filters with one group, stride 1 and dilation 1"
+            "attribute winograd is 2x2 or 4x4, which requires two-dimensional 3 x 3 filters with one group, stride 1 and \
+             dilation 1"
                 .to_string(),
         );
     }

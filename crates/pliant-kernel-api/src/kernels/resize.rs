@@ -82,7 +82,8 @@ pub static KERNEL: Kernel = Kernel {
                 ));
             }
             if sizes.get(from) == 0 && sizes.get(to) > 0 {
-                return Err(format!("dim {from} is 0, but dim {to} is {}", sizes.get(to)));
+                let size = sizes.get(to);
+                return Err(format!("dim {to} is {size}, expected 0 because dim {from} is 0"));
             }
         }
         if sizes.get("in_columns") > MAX_COLUMNS {

@@ -184,16 +184,23 @@ impl Checker {
     /// that the range that it accesses is in bounds. Calls of other functions with addresses are replaced by a failing check.
     fn guard_kernel_call(&mut self, f: &mut PrimFunc, args: &[Expr], guards: &mut Vec<Guard>) {
         match slice_function_bounds::bounds_conditions(f, args)
-            .zip(slice_function_bounds::callee_kind(f, args))
+            .zip(slice_function_bounds::callee_symbol(f, args))
         {
-            Some((inside, kind)) => {
-                let message = format!("{kind} reaches outside its buffers");
+            Some((inside, symbol)) => {
+                let message = format!("a call of '{symbol}' accesses elements outside its buffers");
                 let message: Arc<str> = CheckFailure::Index.mark(&message).into();
                 guards.extend(inside.into_iter().map(|p| Guard::Check(p, message.clone())));
             }
             None => {
                 let never = f.add_expr(ExprData::Int(0, Ty::BOOL));
-                let message = "the address arguments of a linked function are invalid";
+                let name = match args.first().map(|&name| f.expr(name)) {
+                    Some(ExprData::Str(name)) => format!("'{name}'"),
+                    _ => "a linked function".to_string(),
+                };
+                let message = format!(
+                    "the address arguments of {name} are invalid, expected elements of row-major buffers with the data type \
+                     of the function"
+                );
                 guards.push(Guard::Check(never, message.into()));
             }
         }
@@ -325,7 +332,7 @@ pub(super) fn may_load_twice(f: &PrimFunc, e: Expr) -> bool {
 /// Whether a call of a linked function has addresses as arguments, or calls a vector math function (`pliant_vec_*`).
 pub(super) fn takes_addresses(f: &PrimFunc, args: &[Expr]) -> bool {
     let address = |&e: &Expr| matches!(f.expr(e), ExprData::Call(Intrin::AddressOf, ..));
-    slice_function_bounds::callee_kind(f, args).is_some() || args.iter().any(address)
+    slice_function_bounds::callee_symbol(f, args).is_some() || args.iter().any(address)
 }
 
 /// Restricts a guard to one side of a conditional: the guard has an effect only if the condition `chosen`, which

@@ -134,7 +134,7 @@ pub fn calls_non_slice_functions(f: &PrimFunc, s: Stmt) -> bool {
             for_each_expr(f, e, |e| match f.expr(e) {
                 ExprData::Call(Intrin::CallPacked | Intrin::CallKernel, ..) => found = true,
                 ExprData::Call(Intrin::CallExtern, args, _) => {
-                    found |= slice_function_bounds::callee_kind(f, args).is_none();
+                    found |= slice_function_bounds::callee_symbol(f, args).is_none();
                 }
                 _ => {}
             });

@@ -8,10 +8,9 @@ use pliant_tensor::DType;
 /// this limit, the addresses that the library computes fit 63 bits.
 const LIMIT: i64 = 1 << 30;
 
-/// Returns the term by which error messages describe the called function if it is a slice function (`pliant_vec_*`);
-/// otherwise `None`.
-pub fn callee_kind(f: &PrimFunc, args: &[Expr]) -> Option<&'static str> {
-    callee(f, args).map(|_| "a slice function")
+/// Returns the symbol of the called function if it is a slice function (`pliant_vec_*`); otherwise `None`.
+pub fn callee_symbol(f: &PrimFunc, args: &[Expr]) -> Option<&'static str> {
+    callee(f, args).map(|function| function.symbol)
 }
 
 /// Collects the conditions under which the operands of a call stay inside their buffers.
