@@ -29,8 +29,8 @@ pub struct ExternFn {
     pub name: &'static str,
     /// The address of the function's machine code.
     pub address: usize,
-    /// The types of the parameters. If the function takes the kernel runtime, it precedes these
-    /// parameters.
+    /// The types of the parameters. The kernel runtime is not listed: it precedes these parameters
+    /// if the function takes it.
     pub params: &'static [ExternTy],
     /// The type of the function's result.
     pub result: ExternTy,

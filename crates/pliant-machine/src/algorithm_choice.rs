@@ -11,8 +11,8 @@ const WINOGRAD_CHANNELS: i64 = 64;
 /// The number of elements of a 3 x 3 filter after the filter transform of F(2x2), the variant of Winograd's algorithm for which the
 /// other limits were measured.
 const WINOGRAD_FILTER_ELEMENTS: u64 = 16;
-/// Maximum ratio of the number of elements of a pooling window to the sum of its sizes, for which
-/// whole windows are reduced instead of one axis after the other.
+/// Maximum ratio of the number of elements of a pooling window to the sum of the window's sizes in all dims, for which whole
+/// windows are reduced instead of one axis after the other.
 const WINDOW_RATIO: i64 = 3;
 /// Minimum number of time steps of a recurrent layer for which packing its non-constant weights is
 /// profitable.

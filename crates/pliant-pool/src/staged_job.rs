@@ -28,7 +28,7 @@ pub struct Stages<'a, F, S> {
     stop: &'a S,
     /// Number of spins after which a waiting thread takes over pieces of other threads.
     steal_after: usize,
-    /// For each piece index, the number of the last stage in which the piece was claimed, plus 1.
+    /// For each piece index, 1 plus the number of the last stage in which the piece was claimed; 0 if it was never claimed.
     claims: [CachePadded<AtomicUsize>; MAX_PIECES],
     /// The number of finished pieces, over all stages.
     done: CachePadded<AtomicUsize>,

@@ -53,9 +53,9 @@ pub fn written_buffers(f: &PrimFunc) -> FxHashSet<Buffer> {
 /// The variables and buffers that a statement uses but does not define, in the order of their first use.
 #[derive(Debug, Default)]
 pub struct FreeNames {
-    /// The free variables.
+    /// The variables that the statement uses but does not define.
     pub vars: Vec<Var>,
-    /// The free buffers.
+    /// The buffers that the statement uses but does not define.
     pub buffers: Vec<Buffer>,
 }
 

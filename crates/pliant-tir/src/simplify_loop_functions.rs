@@ -293,7 +293,7 @@ fn is_trivial(f: &PrimFunc, e: Expr) -> bool {
     matches!(f.expr(e), ExprData::Int(..) | ExprData::Float(..) | ExprData::Var(_))
 }
 
-/// Replaces a variable in a body, and simplifies the body again.
+/// Replaces the variable `var` by `value` in a statement, and simplifies the statement again.
 fn replace_var(
     f: &mut PrimFunc,
     overflow: &OverflowAnalysis,

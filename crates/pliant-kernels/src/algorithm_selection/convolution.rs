@@ -63,8 +63,8 @@ pub const fn sweeps(taps: usize, stride: usize, dilation: usize) -> bool {
 }
 
 /// Approximate number of lines (rows of output pixels) in a piece of work of a grouped convolution.
-/// Each piece fills its own line buffer with input rows. With 3 x 3 filters, these are two more
-/// rows than lines. Not measured.
+/// Each piece copies its input rows into a line buffer of its own: with 3 x 3 filters, two rows
+/// more than it has lines. Not measured.
 const BAND_LINES: usize = 16;
 /// Minimum number of lines (rows of output pixels) in a piece of work of a grouped convolution, if
 /// the convolution has fewer pieces than [`short_pieces`]. Not measured. With 3 x 3 filters, four

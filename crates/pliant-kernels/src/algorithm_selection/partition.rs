@@ -16,9 +16,9 @@ pub fn pieces() -> usize {
     Machine::host().pieces()
 }
 
-/// Minimum duration of a piece in microseconds, if the work has more than [`pieces`] pieces.
-/// Not measured: distributing a piece takes 0.4 us (table "The worker team"), which is
-/// negligible.
+/// Minimum duration of a piece of work in microseconds, if the work is divided into more than
+/// [`pieces`] pieces. Not measured: distributing a piece takes 0.4 us (table "The worker team"),
+/// which is negligible.
 pub const MIN_PIECE_UNITS: usize = 64;
 /// Minimum number of rows of a block, if a matrix product is divided by rows. The rows of a block share the reads of B.
 /// Blocks of 48 rows are 10 to 15 % slower.
@@ -37,9 +37,9 @@ pub const fn cuts_rows_first(m: usize) -> bool {
     m >= 2 * MIN_BLOCK_ROWS
 }
 
-/// Whether all threads get equal numbers of panels, so that rows need not be divided, too.
-/// Measured only for few rows and six panels, which reach 53 to 76 % of the peak with two
-/// threads (table "Products with packed weights").
+/// Whether all threads get equal numbers of panels, so that the rows need not be divided as well.
+/// Measured only for few rows and six panels, which reach 53 to 76 % of the peak with two threads
+/// (table "Products with packed weights").
 pub fn panels_suffice(panels: usize) -> bool {
     panels >= pieces() / 2 && panels.is_multiple_of(pieces() / 4)
 }

@@ -4,8 +4,8 @@
 /// weights are read too often. With many rows, the results are evicted from the caches before the steps use them. Not
 /// measured separately; "Recurrent layers" measures the whole layer.
 pub const INPUT_BLOCK_ROWS: usize = 256;
-/// Maximum number of rows (sequences) of a piece. With so many rows, the sums of 64 columns take three quarters of the
-/// first-level cache. Not measured separately.
+/// Maximum number of rows (sequences) of a piece of work. With this number of rows, the sums of 64
+/// columns take three quarters of the first-level cache. Not measured separately.
 pub fn piece_rows() -> usize {
     super::convolution::block_pixels()
 }

@@ -42,8 +42,8 @@ pub(super) struct Blocking {
 }
 
 impl Blocking {
-    /// Chooses the blocking for the query rows of a piece. `span` is the range of keys that at
-    /// least one of the rows attends to.
+    /// Chooses the blocking for the query rows of a piece of work. `span` is the range of keys that
+    /// at least one of the rows attends to.
     pub fn new(p: &Piece<'_>, span: Range<usize>) -> Blocking {
         let panel = p.ops.kernels.columns();
         let span = span.start / panel * panel..span.end;

@@ -96,15 +96,18 @@ const MAX_SLICE_RUNS: usize = 32;
 /// filter row, or of a single tap.
 #[derive(Clone, Copy, Default)]
 struct RunPart {
-    /// The first tap of the run.
+    /// The first filter tap of the run (sequence of adjacent inputs).
     tap: [usize; 3],
-    /// The distance, in elements, from the input of filter tap 0 to the first input of the run.
+    /// The distance, in elements, from the input of filter tap 0 to the first input of the run
+    /// (sequence of adjacent inputs).
     input_offset: isize,
-    /// The first row of the weights that are multiplied by the run.
+    /// The index of the first row of weights that are multiplied by the run (sequence of adjacent
+    /// inputs).
     weight_row: usize,
-    /// The index of the first element of the part within the run.
+    /// The start of this part of a run (sequence of adjacent inputs), as an index within the run.
     start: usize,
-    /// The end of the part, as an index within the run.
+    /// The end (exclusive) of this part of a run (sequence of adjacent inputs), as an index within
+    /// the run.
     end: usize,
 }
 

@@ -176,7 +176,7 @@ impl<T: Element> PackedProduct<T> {
     }
 
     /// Multiplies some rows of A by a slice of a panel of B, adds the results to C, and prefetches
-    /// the memory `next`.
+    /// the slice at the address `next`, which is read next.
     ///
     /// # Safety
     /// The conditions of [`PackedProduct::add_panel`] hold.

@@ -72,12 +72,12 @@ pub struct Partition {
     /// Whether consecutive pieces compute different rows for the same panels; otherwise, they
     /// compute different panels for the same rows.
     pub rows_first: bool,
-    /// Approximate duration of a piece in microseconds.
+    /// Approximate duration of a piece of work in microseconds.
     pub piece_micros: usize,
 }
 
 impl Partition {
-    /// Returns the number of pieces of the partition.
+    /// Returns the number of pieces of work of the partition.
     pub fn pieces(&self) -> usize {
         self.row_blocks * self.panel_blocks
     }

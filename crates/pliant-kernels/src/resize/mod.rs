@@ -89,7 +89,7 @@ struct Window {
     /// For each result, the offset of the image element that it reads, from the first element of
     /// the window.
     offsets: [u32; MAX_LANES],
-    /// Whether the window fits in a vector.
+    /// Whether the window (range of an image row) fits in one vector.
     fits_vector: bool,
 }
 

@@ -248,7 +248,8 @@ fn threads_and_epilogues() {
     }
 }
 
-/// Calls the declared kernel with an activation, and with or without row scales, column scales and a bias.
+/// Tests that the declared kernel `matmul_int8` applies an activation, and row scales, column
+/// scales and a bias if the call passes them.
 #[test]
 fn declared_kernel_applies_scales_bias_and_activation() {
     let runtime = KernelRuntime::serial();

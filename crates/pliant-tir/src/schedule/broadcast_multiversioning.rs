@@ -12,8 +12,8 @@ use super::{gemm, half_precision};
 use crate::access_guards::uses_guard_variable;
 use crate::statement_traversal::{ExprRewriter, uses_any};
 
-/// Maximum number of conditions for which every combination of outcomes gets a version. If there are more conditions, two
-/// versions are emitted: one for the case that no condition holds, and one that selects indices for each element.
+/// Maximum number of broadcast conditions for which a stage gets one version for every combination of outcomes. If there are more
+/// conditions, two versions are emitted: one for the case that no condition holds, and one that selects indices for each element.
 const MAX_CONDITIONS: usize = 2;
 
 /// Returns the conditions by which the indices of a stage select between 0 and another index. Only conditions that do

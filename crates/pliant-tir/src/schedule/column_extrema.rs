@@ -75,7 +75,7 @@ pub fn column_tiles(
     serial_loop(f, tile, iterations, body)
 }
 
-/// Emits a parallel loop over the tiles of results of a column reduction. Otherwise like [`column_tiles`].
+/// Emits a parallel loop over the tiles of results of a column reduction. [`column_tiles`] emits the serial form of this loop.
 pub fn parallel_column_tiles(
     f: &mut PrimFunc,
     s: &Stage,

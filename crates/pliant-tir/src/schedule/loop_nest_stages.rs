@@ -38,7 +38,7 @@ pub enum Body {
         /// The value that is stored.
         value: Expr,
     },
-    /// Executes a statement of any other form.
+    /// Executes a statement that is not the store of one element.
     Other(Stmt),
 }
 
@@ -66,7 +66,7 @@ pub struct Stage {
 pub enum Init {
     /// Stores this value to the element that the body accumulates into.
     Value(Expr),
-    /// Executes a statement of any other form.
+    /// Executes a statement that is not the store of one value to the element that the body accumulates into.
     Other(Stmt),
 }
 
@@ -75,7 +75,7 @@ pub enum Init {
 pub struct Reduction {
     /// The operation that combines values.
     pub op: BinOp,
-    /// The value that each point contributes.
+    /// The value that each point of the reduction axes contributes to the result.
     pub value: Expr,
 }
 

@@ -32,8 +32,8 @@ pub(super) struct FusedProduct {
     pub removed: Option<Buffer>,
 }
 
-/// Fuses the matmul at position `at` with the elementwise stages that follow it. `None` if the item is not a matmul or no such
-/// stages follow.
+/// Fuses the matmul at position `at` with the elementwise stages that follow it. `None` if the stage at `at` is not a matmul, or
+/// if no elementwise stages follow it.
 pub(super) fn fuse_epilogue(
     f: &mut PrimFunc,
     items: &[Item],
@@ -85,7 +85,7 @@ struct EpilogueBuilder<'a> {
     result_axes: FxHashMap<Buffer, Vec<Var>>,
     /// The buffers that the matmul and the fused stages read as operands. Later stages must not write to them.
     read: Vec<Buffer>,
-    /// The buffers that have been written at indices other than distinct axes. Later stages must not read them.
+    /// The buffers that have been written at indices that are not distinct axes. Later stages must not read them.
     written: Vec<Buffer>,
     stages: Vec<EpilogueStage>,
 }

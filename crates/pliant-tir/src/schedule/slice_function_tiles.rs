@@ -149,7 +149,8 @@ pub fn estimated_operations(f: &PrimFunc, value: Expr) -> i64 {
 /// A call of a slice function (`pliant_vec_*`), which computes one tile of results.
 struct SliceCall {
     function: &'static SliceFunction,
-    /// The operands, as expressions of the axis. Operands that read other tiles use the position in the tile too.
+    /// The operands, as expressions of the axis. Operands that read the results of other calls also depend on
+    /// [`TiledValue::position`], the position in the tile.
     args: Vec<Expr>,
     /// The tile that receives the results.
     tile: Buffer,

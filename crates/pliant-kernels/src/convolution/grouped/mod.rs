@@ -57,7 +57,7 @@ struct Piece<'a> {
     z: usize,
     ys: Range<usize>,
     xs: Range<usize>,
-    /// The memory of this piece's line buffer.
+    /// The memory of the line buffer that this piece of work uses.
     buffer: *mut f32,
     /// The address of the weights of the block of filters, which are read in place or from a padded
     /// copy.
@@ -163,8 +163,8 @@ impl Piece<'_> {
         (self.weights, self.weight_row_stride) = (to, lanes);
     }
 
-    /// Computes all lines of the piece in order. A line reuses input rows that earlier lines have
-    /// copied into the line buffer.
+    /// Computes all lines of this piece of work in order. A line reuses input rows that earlier
+    /// lines have copied into the line buffer.
     ///
     /// # Safety
     /// The conditions of [`run`] hold. `line` is [`compute_line`], compiled for an instruction set
