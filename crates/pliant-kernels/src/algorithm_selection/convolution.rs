@@ -53,22 +53,22 @@ pub const fn few_channels_are_faster(filters: usize, channels: usize, line: usiz
 /// of a filter row.
 pub const SWEPT_TAPS: usize = 3;
 
-/// Whether a line (row of output pixels) of a depthwise convolution is computed as a sweep, which
-/// loads each input once for all taps of a filter row instead of once for each tap. Speedups by
-/// sweeps with one thread and AVX-512: 1.5 for lines of 28 to 112 pixels, 1.05 to 1.6 for 14 and 7
-/// pixels; with AVX2: 1.2 to 1.4 and 0.9 to 1.1. With stride 2, where adjacent results share fewer
-/// inputs, a sweep took 1.2 times as long.
+/// Whether an output row of a depthwise convolution is computed as a sweep, which loads each input
+/// once for all taps of a filter row instead of once for each tap. Speedups by sweeps with one
+/// thread and AVX-512: 1.5 for output rows of 28 to 112 pixels, 1.05 to 1.6 for 14 and 7 pixels;
+/// with AVX2: 1.2 to 1.4 and 0.9 to 1.1. With stride 2, where adjacent results share fewer inputs,
+/// a sweep took 1.2 times as long.
 pub const fn sweeps(taps: usize, stride: usize, dilation: usize) -> bool {
     taps == SWEPT_TAPS && stride == 1 && dilation == 1
 }
 
-/// Approximate number of lines (rows of output pixels) in a piece of work of a grouped convolution.
-/// Each piece copies its input rows into a line buffer of its own: with 3 x 3 filters, two rows
-/// more than it has lines. Not measured.
+/// Approximate number of output rows in a piece of work of a grouped convolution. Each piece copies
+/// its input rows into a line buffer of its own: with 3 x 3 filters, two rows more than it has
+/// output rows. Not measured.
 const BAND_LINES: usize = 16;
-/// Minimum number of lines (rows of output pixels) in a piece of work of a grouped convolution, if
-/// the convolution has fewer pieces than [`short_pieces`]. Not measured. With 3 x 3 filters, four
-/// lines of results need six rows of inputs.
+/// Minimum number of output rows in a piece of work of a grouped convolution, if the convolution
+/// has fewer pieces than [`short_pieces`]. Not measured. With 3 x 3 filters, four output rows need
+/// six rows of inputs.
 const MIN_BAND_LINES: usize = 4;
 /// Maximum panel width, in columns (filters), of a group that has its own panels, for the
 /// implementation of grouped convolution with few filters per group: two vectors of 512 bits.
@@ -76,7 +76,7 @@ const MIN_BAND_LINES: usize = 4;
 /// the GEMM for 4 channels per group, 5 times for 8, 3 times for 16 and 2 times for 32.
 const MAX_GROUP_WIDTH: i64 = 32;
 /// Maximum number of elements of a line buffer: half of the first-level cache. A line buffer may be
-/// larger if the shortest permitted part of a line needs more elements. Not measured.
+/// larger if the shortest permitted part of an output row needs more elements. Not measured.
 pub fn line_elements() -> usize {
     Machine::host().caches.l1 / 2 / size_of::<f32>()
 }
@@ -86,8 +86,8 @@ pub const fn sums_fit_registers(width: i64) -> bool {
     width <= MAX_GROUP_WIDTH
 }
 
-/// Returns the number of bands (ranges of lines) into which an image of `lines` lines is divided in a grouped convolution,
-/// if each band is further divided into `other_pieces` pieces.
+/// Returns the number of bands (ranges of output rows) into which an image of `lines` output rows
+/// is divided in a grouped convolution, if each band is further divided into `other_pieces` pieces.
 pub fn bands(lines: usize, other_pieces: usize) -> usize {
     let bands = lines.div_ceil(BAND_LINES).max(short_pieces().div_ceil(other_pieces));
     bands.min(lines.div_ceil(MIN_BAND_LINES))

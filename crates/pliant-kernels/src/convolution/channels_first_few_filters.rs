@@ -1,10 +1,11 @@
-//! Convolution of few channels by one to four filters: vectors of adjacent results along a line.
+//! Convolution of few channels by one to four filters: vectors of adjacent results along an output
+//! row.
 //!
 //! The other implementations use vectors of filters or of channels, which would mostly be padding
 //! here. All threads first copy the input to padded planes, one per channel. If the convolution has
-//! a stride, the pixels of a line are reordered by their position modulo the stride (phase), so
-//! that the inputs of adjacent results are adjacent. The sums stay in registers over all taps and
-//! channels.
+//! a stride, the pixels of an image row are reordered by their position modulo the stride (phase),
+//! so that the inputs of adjacent results are adjacent. The sums stay in registers over all taps
+//! and channels.
 //!
 //! Method: direct convolution in registers over channels-first images. Measured: "Convolution" in
 //! `docs/internals/measurements/convolution.md`.
@@ -24,8 +25,8 @@ use crate::simd::{Lanes, for_isa};
 /// of copying single elements.
 const MIN_TRANSPOSED: usize = 8;
 
-/// Maximum number of results that a tile computes, including results past the end of a line, which
-/// are discarded.
+/// Maximum number of results that a tile computes, including results past the end of an output row,
+/// which are discarded.
 const MAX_TILE: usize = 8 * 16;
 
 /// Whether this implementation supports the convolution and is faster than the other
@@ -36,16 +37,16 @@ pub(super) fn applies(c: &Convolution, s: &Sizes) -> bool {
         && few_channels_are_faster(s.filters, s.channels, s.output[2])
 }
 
-/// Copies of all input images, with padding: `[batch, channel, z, y, phase, position]`. Position `p` of a padded line is element
-/// `p / stride` of phase `p % stride`.
+/// Copies of all input images, with padding: `[batch, channel, z, y, phase, position]`. Position
+/// `p` of a padded image row is element `p / stride` of phase `p % stride`.
 #[derive(Clone, Copy)]
 struct Planes {
     data: *mut f32,
-    /// Number of elements of a phase: the pixels of a padded line with the same position modulo the
-    /// stride.
+    /// Number of elements of a phase: the pixels of a padded image row with the same position
+    /// modulo the stride.
     phase: usize,
-    /// Number of elements of a padded line. The following fields are the numbers of elements of an
-    /// image plane `[y, x]`, of a channel, and of all channels.
+    /// Number of elements of a padded image row. The following fields are the numbers of elements
+    /// of an image plane `[y, x]`, of a channel, and of all channels.
     line: usize,
     plane: usize,
     channel: usize,
@@ -66,13 +67,13 @@ impl Planes {
         Some((Planes { data, phase, line, plane, channel, image }, elements))
     }
 
-    /// Returns the address of line `y` of plane `z` of image `batch`, for the first channel.
+    /// Returns the address of image row `y` of plane `z` of image `batch`, for the first channel.
     fn line(&self, batch: usize, z: usize, y: usize) -> *mut f32 {
         self.data.wrapping_add(batch * self.image + z * self.plane + y * self.line)
     }
 }
 
-/// The arguments of [`compute_line`]: a line of results and the operands.
+/// The arguments of [`compute_line`]: the position of an output row, and the operands.
 struct LineArgs<'a> {
     line: Line<'a>,
     planes: Planes,
@@ -137,7 +138,7 @@ unsafe fn unpack(c: &Convolution, s: &Sizes, to: *mut f32) {
     }
 }
 
-/// Copies all input images to planes, one per channel, line by line, in parallel. Returns a kernel
+/// Copies all input images to planes, one per channel, row by row, in parallel. Returns a kernel
 /// status.
 ///
 /// # Safety
@@ -166,8 +167,8 @@ unsafe fn copy_planes(
     unsafe { parallel_for(runtime, s.batch * lines, micros, &line) }
 }
 
-/// Copies one line of the input, for all channels, to the padded planes. `to` is the address of the
-/// line of the first channel.
+/// Copies one row of the input, for all channels, to the padded planes. `to` is the address of the
+/// row of the first channel.
 ///
 /// # Safety
 /// The conditions of [`copy_planes`] hold.
@@ -209,7 +210,7 @@ unsafe fn copy_line(
     }
 }
 
-/// Computes all lines of results, in parallel. Returns a kernel status.
+/// Computes all output rows, in parallel. Returns a kernel status.
 ///
 /// # Safety
 /// The conditions of [`run`] hold; the planes and the weights are complete.
@@ -242,7 +243,7 @@ unsafe fn compute(
     unsafe { parallel_for(runtime, parts(s), piece_work / unit_work(), &piece) }
 }
 
-/// Computes a line of convolution results for all filters.
+/// Computes an output row of a convolution for all filters.
 ///
 /// # Safety
 /// The machine has the instructions of `L`, and the caller has enabled them. All elements are

@@ -22,7 +22,7 @@ use crate::matmul::work_partition::{parallel_for, unit_work};
 use crate::simd::for_isa;
 use crate::simd::horizontal_reduce::Reduce;
 
-/// Number of adjacent results along a line that share each loaded vector of weights.
+/// Number of adjacent results along an output row that share each loaded vector of weights.
 const PIXELS: usize = 4;
 
 /// Whether this implementation supports the convolution and is faster than the other
@@ -33,14 +33,14 @@ pub(super) fn applies(c: &Convolution, s: &Sizes) -> bool {
         && few_filters_are_faster(s.filters, s.channels, s.kernel.iter().product())
 }
 
-/// The arguments of [`compute_line`]: a line of results, and the weights.
+/// The arguments of [`compute_line`]: the position of an output row, and the weights.
 struct LineArgs<'a> {
     line: Line<'a>,
     /// The unpacked weights, `[filters, taps, channels]`.
     weights: *const f32,
 }
 
-/// Adjacent results along a line. The same filter taps are inside the input for all of them.
+/// Adjacent results along an output row. The same filter taps are inside the input for all of them.
 struct Results<'a> {
     taps: [Range<usize>; 3],
     /// The address of the input for filter tap 0 and channel 0 of the first result. It may be
@@ -108,7 +108,7 @@ unsafe fn unpack(c: &Convolution, s: &Sizes, to: *mut f32) {
     }
 }
 
-/// Computes a line of convolution results for all filters.
+/// Computes an output row of a convolution for all filters.
 ///
 /// # Safety
 /// The machine has the instructions of `L`, and the caller has enabled them. All elements are

@@ -1,13 +1,13 @@
-//! Depthwise convolution: vectors of channels, several results along a line at a time.
+//! Depthwise convolution: vectors of channels, several results along an output row at a time.
 //!
-//! Taps outside of the input are skipped. A line is divided into ranges of results with the same
-//! taps inside the input: the inner results, and single results at the borders. Inner results are
-//! computed in steps of [`STEP`], which share each loaded weight. The last step overlaps the
+//! Taps outside of the input are skipped. An output row is divided into ranges of results with the
+//! same taps inside the input: the inner results, and single results at the borders. Inner results
+//! are computed in steps of [`STEP`], which share each loaded weight. The last step overlaps the
 //! previous one. Single results are computed for [`VECTORS`] vectors of channels at a time. In both
 //! cases there are enough independent sums: a multiply-add takes 4 cycles, and two start per cycle.
 //!
-//! For filters of width 3 with stride 1, the inner results are computed by a sweep along the line,
-//! one vector of channels after the other (`depthwise_interior`). In a sweep, weights stay in
+//! For filters of width 3 with stride 1, the inner results are computed by a sweep along the output
+//! row, one vector of channels after the other (`depthwise_interior`). In a sweep, weights stay in
 //! registers, and each input is loaded once for all taps of a filter row. All implementations sum
 //! in the same order.
 //!
@@ -34,8 +34,8 @@ const SHORT_STEP: usize = 4;
 /// Number of vectors of channels that are computed together for a single result.
 const VECTORS: usize = 4;
 
-/// Computes a depthwise convolution. Each piece of work is one line of results. Input and results
-/// have channels last. Returns a kernel status.
+/// Computes a depthwise convolution. Each piece of work is one output row. Input and results have
+/// channels last. Returns a kernel status.
 ///
 /// # Safety
 /// The machine has `isa`. All elements are valid, and the results overlap no operand.
@@ -60,10 +60,10 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
     unsafe { parallel_for(runtime, s.batch * lines, micros, &piece) }
 }
 
-/// Adjacent results of a line that use the same filter taps.
+/// Adjacent results of an output row that use the same filter taps.
 struct SameTaps<'a> {
     line: &'a Line<'a>,
-    /// The positions of the results in the line.
+    /// The positions of the results in the output row.
     xs: Range<usize>,
     /// For each dim, the range of filter taps that are inside the input.
     taps: [Range<usize>; 3],
@@ -76,12 +76,12 @@ struct SameTaps<'a> {
     input_step: isize,
     /// The address of the first result, for channel 0, and the distance between results in elements.
     out: (*mut f32, isize),
-    /// The epilogue of the line (bias, residual, clip), if it is applied to sums in registers;
-    /// otherwise `None`.
+    /// The epilogue of the output row (bias, residual, clip), if it is applied to sums in
+    /// registers; otherwise `None`.
     clip: Option<&'a TileEpilogue>,
 }
 
-/// Computes a line of results, and applies the epilogue `clip` if it is present.
+/// Computes an output row, and applies the epilogue `clip` if it is present.
 ///
 /// # Safety
 /// The machine has the instructions of `L`, and the caller has enabled them. All elements are

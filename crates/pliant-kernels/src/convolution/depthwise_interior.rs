@@ -1,4 +1,4 @@
-//! The inner part of a line of a depthwise convolution, where all taps are inside the input.
+//! The inner part of an output row of a depthwise convolution, where all taps are inside the input.
 //! Weights stay in registers.
 //!
 //! The implementation, called a sweep, processes one vector of channels after the other, [`STEP`]
@@ -17,12 +17,12 @@ use crate::simd::{Lanes, MathLanes};
 
 /// Number of adjacent results of a step.
 const STEP: usize = 4;
-/// Number of adjacent inputs along a line that a step reads.
+/// Number of adjacent inputs along an image row that a step reads.
 const INPUTS: usize = STEP - 1 + TAPS;
 
-/// Returns the range of results within a line that [`run`] can compute; empty if [`run`] does not
-/// support the filter. `first` and `second` are the ranges of filter taps, in the two outer dims,
-/// that are inside the input.
+/// Returns the range of results within an output row that [`run`] can compute; empty if [`run`]
+/// does not support the filter. `first` and `second` are the ranges of filter taps, in the two
+/// outer dims, that are inside the input.
 #[inline(always)]
 pub(super) fn range(l: &Line<'_>, first: &Range<usize>, second: &Range<usize>) -> Range<usize> {
     let s = l.s;
@@ -38,9 +38,9 @@ pub(super) fn range(l: &Line<'_>, first: &Range<usize>, second: &Range<usize>) -
     if high >= low.saturating_add(STEP) { low..high } else { 0..0 }
 }
 
-/// Computes the results at the positions `xs` of a line, for all whole vectors of channels. `input`
-/// is the address of the input for filter tap 0 of the first result. `z` is the index of the filter
-/// tap in the first dim, and `rows` is the range of filter taps in the second dim.
+/// Computes the results at the positions `xs` of an output row, for all whole vectors of channels.
+/// `input` is the address of the input for filter tap 0 of the first result. `z` is the index of
+/// the filter tap in the first dim, and `rows` is the range of filter taps in the second dim.
 ///
 /// # Safety
 /// The machine has the instructions of `L`, and the caller has enabled them. All elements are

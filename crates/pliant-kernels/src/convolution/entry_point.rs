@@ -63,7 +63,7 @@ fn epilogue(call: &Call, sizes: &Sizes) -> Epilogue {
 }
 
 /// Converts a tensor operand to a batch of images. Replaces the stride of a dim of size 1 by the
-/// stride that it would have without gaps, so that the kernel can treat all pixels as one line.
+/// stride that it would have without gaps, so that the kernel can treat all pixels as one row.
 fn image(view: Option<&View>) -> Image<*mut f32> {
     let view = view.expect("a checked call has all required operands");
     let (shape, strides) = (view.shape(), view.strides());

@@ -42,14 +42,15 @@ struct ImplicitGemm<'a> {
     taps_per_run: usize,
     /// The number of runs (sequences of adjacent inputs for one result) of the whole filter.
     run_count: usize,
-    /// The number of blocks into which a line of results is divided; 1 if a block has room for a whole line.
+    /// The number of blocks into which an output row is divided; 1 if a block has room for a whole
+    /// output row.
     blocks_per_line: usize,
     /// The number of blocks of results of an image.
     blocks: usize,
 }
 
-/// Adjacent results along a line (the rows of one register tile). The same filter taps are inside
-/// the input for all of them.
+/// Adjacent results along an output row (the rows of one register tile). The same filter taps are
+/// inside the input for all of them.
 #[derive(Clone, Copy)]
 struct Sliver {
     /// The address of the input for filter tap 0 and channel 0 of the first result. It may be
@@ -200,7 +201,7 @@ impl ImplicitGemm<'_> {
         self.s.group_filters().min(self.kernels.columns())
     }
 
-    /// Divides the results of a block into slivers (groups of adjacent results), line by line, and
+    /// Divides the results of a block into slivers (groups of adjacent results), row by row, and
     /// adds them to `slivers`.
     fn find_slivers(&self, batch: usize, block: usize, slivers: &mut Slivers) {
         let max_height = self.kernels.rows(self.widest());

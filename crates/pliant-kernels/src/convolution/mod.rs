@@ -1,12 +1,12 @@
 //! Convolution of float32 in 1, 2 and 3 dims, without im2col.
 //!
 //! Method: implicit GEMM with channels last, so that the inputs under one row of the filter are
-//! adjacent (`implicit_gemm`). A tile of the matmul micro-kernel has up to 12 results along a line
-//! and a panel of filters. The tile reads one run of `width * channels` adjacent inputs per row of
-//! the filter, in place, with a uniform stride. Weights are packed like any right operand. Taps
-//! that read padding are skipped. If the input has channels first, all threads first copy it to
-//! padded scratch memory with channels last; otherwise it is read in place. A convolution by 1 x 1
-//! filters is a plain matrix product over all pixels.
+//! adjacent (`implicit_gemm`). A tile of the matmul micro-kernel has up to 12 results along an
+//! output row and a panel of filters. The tile reads one run of `width * channels` adjacent inputs
+//! per row of the filter, in place, with a uniform stride. Weights are packed like any right
+//! operand. Taps that read padding are skipped. If the input has channels first, all threads first
+//! copy it to padded scratch memory with channels last; otherwise it is read in place. A
+//! convolution by 1 x 1 filters is a plain matrix product over all pixels.
 //!
 //! Other implementations cover special cases. Depthwise convolutions use vectors of channels
 //! (`depthwise`). Convolutions with few filters per group (`grouped`), or with one to four filters
@@ -22,9 +22,9 @@
 //! | `shape_and_strides` | the checked sizes, and the positions of inputs and results |
 //! | `padded_input_copy` | copies channels-first inputs to padded channels-last images |
 //! | `implicit_gemm` | implicit GEMM |
-//! | `output_line` | a line of results, for implementations that skip taps in the padding |
+//! | `output_line` | an output row, for implementations that skip taps in the padding |
 //! | `depthwise` | depthwise convolution (one filter per channel) |
-//! | `depthwise_interior` | the inner part of a line of a depthwise convolution, with weights in registers |
+//! | `depthwise_interior` | the inner part of an output row of a depthwise convolution, with weights in registers |
 //! | `grouped` | groups of few filters |
 //! | `channels_last_few_filters` | one to four filters in total, with channels last |
 //! | `channels_first_few_filters` | few channels and one to four filters |
@@ -72,7 +72,7 @@ pub struct Image<P> {
 ///   order, then channels.
 /// - In a depthwise convolution, there are several groups, and each has one input channel and one
 ///   filter. The weights are a matrix `[taps, channels]`, which is not packed. Input and results
-///   have channels last. An epilogue is applied to one line of results at a time.
+///   have channels last. An epilogue is applied to one output row at a time.
 /// - Groups of 2, 4 or 8 filters and at most as many channels may share panels of 16 filters, if
 ///   channels are last. The panels are `[taps * channels / groups, 16]`; the last one has only the
 ///   remaining columns.

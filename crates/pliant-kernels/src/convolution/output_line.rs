@@ -1,4 +1,4 @@
-//! A line of results, or a part of a line, for convolutions with channels last that skip filter
+//! An output row, or a part of an output row, for convolutions with channels last that skip filter
 //! taps in the padding.
 
 use std::ops::Range;
@@ -9,36 +9,36 @@ use crate::epilogue::{ClipEpilogue, EpilogueTile, Position, TileEpilogue};
 use crate::matmul::work_partition::even_part;
 use pliant_machine::isa::Isa;
 
-/// Maximum number of results of a part of a line. Long lines are divided into parts so that threads
-/// can share them. The number is a multiple of the results of a tile.
+/// Maximum number of results of a part of an output row. Long output rows are divided into parts so
+/// that threads can share them. The number is a multiple of the results of a tile.
 pub(super) const PART: usize = 480;
 
-/// A line of results, or adjacent results of a line. Dims with one element may have arbitrary strides, so addresses are computed
-/// with wrapping arithmetic.
+/// An output row, or adjacent results of an output row. Dims with one element may have arbitrary
+/// strides, so addresses are computed with wrapping arithmetic.
 pub(super) struct Line<'a> {
     pub c: &'a Convolution,
     pub s: &'a Sizes,
     pub batch: usize,
     pub z: usize,
     pub y: usize,
-    /// The range of positions of the results in the line.
+    /// The range of positions of the results in the output row.
     pub xs: Range<usize>,
 }
 
-/// The number of parts into which the lines of all images are divided.
+/// The number of parts into which the output rows of all images are divided.
 pub(super) fn parts(s: &Sizes) -> usize {
     s.batch * s.output[0] * s.output[1] * s.output[2].div_ceil(PART)
 }
 
 impl<'a> Line<'a> {
-    /// Returns the line with index `index` among the lines of all images.
+    /// Returns the output row with index `index` among the output rows of all images.
     pub fn nth(c: &'a Convolution, s: &'a Sizes, index: usize) -> Line<'a> {
         let lines = s.output[0] * s.output[1];
         let (batch, line) = (index / lines, index % lines);
         Line { c, s, batch, z: line / s.output[1], y: line % s.output[1], xs: 0..s.output[2] }
     }
 
-    /// Returns the part with index `index` among the parts of all lines ([`parts`]).
+    /// Returns the part with index `index` among the parts of all output rows ([`parts`]).
     pub fn nth_part(c: &'a Convolution, s: &'a Sizes, index: usize) -> Line<'a> {
         let count = s.output[2].div_ceil(PART);
         let xs = even_part(s.output[2], 1, index % count, count);
@@ -85,22 +85,22 @@ impl<'a> Line<'a> {
         (self.s.stride[2] as isize).wrapping_mul(self.c.x.pixel[2] as isize)
     }
 
-    /// Returns the epilogue of this line (bias, residual, clip), if it can be applied to sums in
-    /// registers; otherwise `None`.
+    /// Returns the epilogue of this output row (bias, residual, clip), if it can be applied to sums
+    /// in registers; otherwise `None`.
     pub fn clip(&self) -> Option<TileEpilogue> {
         let clip = self.c.epilogue.as_ref().and_then(ClipEpilogue::of);
         clip.map(|clip| clip.at(self.position()))
     }
 
-    /// Returns the position of the line's first result for the epilogue, which numbers the pixels
-    /// of an image as rows and the filters as columns.
+    /// Returns the position of the output row's first result for the epilogue, which numbers the
+    /// pixels of an image as rows and the filters as columns.
     fn position(&self) -> Position {
         let s = self.s;
         let row = (self.z * s.output[1] + self.y) * s.output[2] + self.xs.start;
         Position { batch: self.batch, row, column: 0 }
     }
 
-    /// Applies the epilogue of the convolution to the results of this line, for all filters.
+    /// Applies the epilogue of the convolution to the results of this output row, for all filters.
     ///
     /// # Safety
     /// The machine has `isa`. The sums are complete, and no other thread accesses them. The operands of the epilogue are valid.

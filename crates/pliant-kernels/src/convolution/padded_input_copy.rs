@@ -10,7 +10,7 @@ use crate::matmul::Element;
 use crate::matmul::work_partition::parallel_for;
 use pliant_machine::isa::Isa;
 
-/// Copies all input images to `padded`, line by line, in parallel. Returns a kernel status.
+/// Copies all input images to `padded`, row by row, in parallel. Returns a kernel status.
 ///
 /// # Safety
 /// The machine has `isa`. All elements are valid. The images do not overlap.
@@ -35,7 +35,7 @@ pub(super) unsafe fn copy_padded(
     unsafe { parallel_for(runtime, s.batch * lines, micros, &line) }
 }
 
-/// Copies one line of an image to `to`, with padding.
+/// Copies one row of an image to `to`, with padding.
 ///
 /// # Safety
 /// The conditions of [`copy_padded`] hold.

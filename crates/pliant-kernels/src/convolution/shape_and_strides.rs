@@ -167,7 +167,7 @@ impl Sizes {
     }
 
     /// For a 1 x 1 filter with stride 1 and images without gaps, returns sizes in which all pixels
-    /// of an image form one line. Otherwise returns the sizes unchanged.
+    /// of an image form one row. Otherwise returns the sizes unchanged.
     pub(super) fn flattened(mut self, c: &Convolution) -> Sizes {
         let is_dense = |p: [i64; 3], size: [usize; 3]| {
             p[1] == p[2] * size[2] as i64 && p[0] == p[1] * size[1] as i64
@@ -215,9 +215,9 @@ impl Sizes {
         low.min(high)..high
     }
 
-    /// Returns the end of the longest range of results along a line, starting at `x`, for which the
-    /// same filter taps `taps` are inside the input. The end is at least `x + 1` and at most
-    /// `limit`.
+    /// Returns the end of the longest range of results along an output row, starting at `x`, for
+    /// which the same filter taps `taps` are inside the input. The end is at least `x + 1` and at
+    /// most `limit`.
     pub(super) fn same_taps_end(&self, x: usize, taps: &Range<usize>, limit: usize) -> usize {
         let mut end = x + 1;
         if *taps == (0..self.kernel[2]) {

@@ -5,10 +5,10 @@
 //! that computed the tile. The epilogue changes the tile in place.
 //!
 //! Tiles of plain convolutions and of 8-bit matmuls have at most [`MAX_TILE_ROWS`] rows of
-//! [`MAX_TILE_COLUMNS`] columns. Other tiles are larger: a line of results of all channels in
-//! depthwise convolutions, part of a line of some filters in grouped convolutions with small
-//! groups, or adjacent tiles of the Winograd algorithm. Tiles cover each result exactly once, in
-//! any order. Several threads finish tiles at the same time.
+//! [`MAX_TILE_COLUMNS`] columns. Other tiles are larger: an output row of all channels in depthwise
+//! convolutions, part of an output row of some filters in grouped convolutions with small groups,
+//! or adjacent tiles of the Winograd algorithm. Tiles cover each result exactly once, in any order.
+//! Several threads finish tiles at the same time.
 //!
 //! | module | owns |
 //! |---|---|

@@ -14,7 +14,7 @@ use crate::algorithm_selection::convolution::copied_unit;
 use crate::matmul::work_partition::parallel_for;
 use crate::simd::{MathLanes, for_isa};
 
-/// Computes all lines of results, on the worker team. Returns a kernel status.
+/// Computes all output rows, on the worker team. Returns a kernel status.
 ///
 /// # Safety
 /// The operands have the elements of the windows and share no memory.
@@ -37,7 +37,7 @@ pub(super) unsafe fn run(windows: &Windows<'_>, mean: bool) -> i64 {
     unsafe { parallel_for(windows.runtime, windows.batch * lines, units, &piece) }
 }
 
-/// Computes a line of results of maximum pooling.
+/// Computes an output row of maximum pooling.
 ///
 /// # Safety
 /// The machine has the instructions of `L`, and the caller has enabled them. All elements are
@@ -53,7 +53,7 @@ pub(super) unsafe fn max_line<L: MathLanes<Elem = f32>>(
     unsafe { line::<L, Max>(w, batch, z, y) }
 }
 
-/// Computes a line of results of mean pooling.
+/// Computes an output row of mean pooling.
 ///
 /// # Safety
 /// The conditions of [`max_line`] hold.
@@ -68,7 +68,7 @@ pub(super) unsafe fn mean_line<L: MathLanes<Elem = f32>>(
     unsafe { line::<L, Mean>(w, batch, z, y) }
 }
 
-/// Computes a line of results by the reduction `C`.
+/// Computes an output row by the reduction `C`.
 ///
 /// # Safety
 /// The conditions of [`max_line`] hold.

@@ -3,7 +3,7 @@
 //! Method: windows are reduced one dim after the other. A strip of input columns is reduced over
 //! the planes and rows of the windows, and then over their columns. Between the two steps, if the
 //! windows have a stride, the columns are reordered by their position modulo the stride (phase), so
-//! that vectors load adjacent elements in both steps. Several short lines are processed together,
+//! that vectors load adjacent elements in both steps. Several short rows are processed together,
 //! because a load from memory that was just stored must wait for the stores.
 
 use std::mem::MaybeUninit;
@@ -20,19 +20,18 @@ use crate::simd::{MathLanes, for_isa};
 /// Maximum number of input columns of a strip with several results. The strip then takes 16 KB. Its
 /// copy, in which columns are reordered by their position modulo the stride, takes another 16 KB.
 const STRIP_COLUMNS: usize = 4096;
-/// Maximum number of lines of results whose strips are processed together.
+/// Maximum number of output rows whose strips are processed together.
 const MAX_LINES: usize = 16;
 const _: () = assert!(2 * (MAX_WINDOW_SPAN as usize + 1) <= STRIP_COLUMNS);
 
-/// The division of the lines (rows of an image) of pooling results into strips, which are processed
-/// one after the other.
+/// The division of the output rows into strips, which are processed one after the other.
 struct Strips {
-    /// Maximum number of results of a strip in one line.
+    /// Maximum number of results of a strip in one output row.
     results: usize,
-    /// Maximum number of lines whose strips are processed together.
+    /// Maximum number of output rows whose strips are processed together.
     lines: usize,
-    /// The stride of the windows along a line. It is also the number of phases (classes of columns
-    /// with the same position modulo the stride).
+    /// The stride of the windows along an image row. It is also the number of phases (classes of
+    /// columns with the same position modulo the stride).
     stride: usize,
     /// The number of columns of a strip in each phase (class of columns with the same position
     /// modulo the stride).
@@ -60,14 +59,14 @@ impl Strips {
     }
 }
 
-/// A range of lines of pooling results. Lines are numbered in row-major order of batch, channel,
-/// depth and height.
+/// A range of output rows of pooling. Output rows are numbered in row-major order of batch,
+/// channel, depth and height.
 struct Lines {
     first: usize,
     count: usize,
 }
 
-/// Computes all lines of results, on the worker team. Returns a kernel status.
+/// Computes all output rows, on the worker team. Returns a kernel status.
 ///
 /// # Safety
 /// The operands have the elements of the windows and share no memory. Their rows are contiguous.
@@ -95,7 +94,7 @@ pub(super) unsafe fn run(w: &Windows<'_>, mean: bool) -> i64 {
     unsafe { parallel_for(w.runtime, lines.div_ceil(lines_per_piece), units, &piece) }
 }
 
-/// Computes a range of result lines of maximum pooling.
+/// Computes a range of output rows of maximum pooling.
 ///
 /// # Safety
 /// The machine has the instructions of `L`, and the caller has enabled them. All elements are
@@ -106,7 +105,7 @@ unsafe fn max_lines<L: MathLanes<Elem = f32>>(w: &Windows<'_>, strips: &Strips, 
     unsafe { compute::<L, Max>(w, strips, lines) }
 }
 
-/// Computes a range of result lines of mean pooling.
+/// Computes a range of output rows of mean pooling.
 ///
 /// # Safety
 /// The conditions of [`max_lines`] hold.
@@ -116,7 +115,7 @@ unsafe fn mean_lines<L: MathLanes<Elem = f32>>(w: &Windows<'_>, strips: &Strips,
     unsafe { compute::<L, Mean>(w, strips, lines) }
 }
 
-/// Computes a range of result lines with the reduction `C` (maximum or mean).
+/// Computes a range of output rows with the reduction `C` (maximum or mean).
 ///
 /// # Safety
 /// The conditions of [`max_lines`] hold.
@@ -160,7 +159,7 @@ unsafe fn compute<L: MathLanes<Elem = f32>, C: Reduction<L>>(
     }
 }
 
-/// The indices (batch, channel, depth, height) of a line of results.
+/// The indices (batch, channel, depth, height) of an output row.
 struct Line {
     batch: usize,
     channel: usize,
@@ -175,7 +174,7 @@ impl Line {
         Line { batch: image / w.channels, channel: image % w.channels, z, y }
     }
 
-    /// Advances to the next line of results in row-major order.
+    /// Advances to the next output row in row-major order.
     #[inline(always)]
     fn advance(&mut self, w: &Windows<'_>) {
         self.y += 1;
@@ -202,15 +201,15 @@ impl Line {
         }
     }
 
-    /// The address of the result with index `first` in the line.
+    /// The address of the result with index `first` in the output row.
     #[inline(always)]
     fn results(&self, w: &Windows<'_>, first: usize) -> *mut f32 {
         w.out.0.wrapping_offset(w.out.1.of([self.batch, self.channel, self.z, self.y, first]))
     }
 }
 
-/// The input rows under the windows of a line of results: the address of the first row, and the
-/// counts and strides of rows in the dims depth and height.
+/// The input rows under the windows of an output row: the address of the first row, and the counts
+/// and strides of rows in the dims depth and height.
 struct WindowRows {
     from: *const f32,
     counts: [usize; 2],
@@ -223,8 +222,8 @@ impl WindowRows {
     }
 }
 
-/// The scratch memory for a group of lines: the strips after the reduction over rows, and their
-/// copies with columns reordered by their position modulo the stride (phase).
+/// The scratch memory for a group of output rows: the strips after the reduction over rows, and
+/// their copies with columns reordered by their position modulo the stride (phase).
 struct Buffer<'a> {
     strips: &'a mut [f32],
     /// The strips with columns reordered by their position modulo the stride (phase); empty if the
@@ -254,7 +253,7 @@ impl<'a> Buffer<'a> {
         Buffer { strips, phases, counts }
     }
 
-    /// Reduces the input rows under the windows of line `index`, for the strip that starts at
+    /// Reduces the input rows under the windows of output row `index`, for the strip that starts at
     /// result `first`.
     ///
     /// # Safety
@@ -287,8 +286,8 @@ impl<'a> Buffer<'a> {
         }
     }
 
-    /// Reorders the columns of the strips of `lines` lines by their position modulo the stride
-    /// (phase), if the stride is not 1.
+    /// Reorders the columns of the strips of `lines` output rows by their position modulo the
+    /// stride (phase), if the stride is not 1.
     ///
     /// # Safety
     /// [`Self::reduce_rows`] has written the strips.
@@ -325,8 +324,8 @@ impl<'a> Buffer<'a> {
         }
     }
 
-    /// Reduces the columns of `count` windows of line `index`, and stores the results. The windows
-    /// contain `rows` rows of the image.
+    /// Reduces the columns of `count` windows of output row `index`, and stores the results. The
+    /// windows contain `rows` rows of the image.
     ///
     /// # Safety
     /// The conditions of [`max_lines`] hold; the results are inside of the output.

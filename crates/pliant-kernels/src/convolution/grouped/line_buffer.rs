@@ -1,6 +1,6 @@
-//! The line buffer: a ring buffer of the padded input rows that a line of results depends on. The
-//! number of rows is the number of input rows that the filter spans. New rows for the next line
-//! replace rows that are no longer needed.
+//! The line buffer: a ring buffer of the padded input rows that an output row depends on. The
+//! number of rows is the number of input rows that the filter spans. New rows for the next output
+//! row replace rows that are no longer needed.
 //!
 //! A row consists of cells. A cell has [`CELL`] channels of a pixel, or is a vector in which each
 //! lane has a channel of its own group. With stride `s`, the cells of pixels 0, `s`, `2 s` and so
@@ -59,8 +59,8 @@ struct Pixels {
 }
 
 impl LineBuffer {
-    /// Computes the layout for vectors of `lanes` lanes, and the number of parts into which lines
-    /// of results are divided. Parts have at least `min_results` results, unless the line has
+    /// Computes the layout for vectors of `lanes` lanes, and the number of parts into which output
+    /// rows are divided. Parts have at least `min_results` results, unless the output row has
     /// fewer. Returns `None` if a size overflows.
     pub fn new(
         s: &Sizes,

@@ -1,5 +1,5 @@
 //! Grouped convolution with few filters per group. A vector holds adjacent filters of one or
-//! several groups, and up to 14 results along a line share the loaded weights.
+//! several groups, and up to 14 results along an output row share the loaded weights.
 //!
 //! If a vector holds filters of several groups, each lane needs a channel of its own group. Inputs
 //! are permuted once for each channel of a group, when they are copied with their padding into a
@@ -42,14 +42,14 @@ struct GroupedConvolution<'a> {
     isa: Isa,
     filter_blocks: FilterBlocks,
     buffer: LineBuffer,
-    /// The number of parts into which each line of results is divided.
+    /// The number of parts into which each output row is divided.
     parts: usize,
-    /// The number of bands (ranges of lines) into which each image is divided.
+    /// The number of bands (ranges of output rows) into which each image is divided.
     bands: usize,
 }
 
 /// A piece of work of a grouped convolution, which one thread computes: the results of a block of
-/// filters in a band (range of lines), for the same part of each line.
+/// filters in a band (range of output rows), for the same part of each output row.
 struct Piece<'a> {
     w: &'a GroupedConvolution<'a>,
     block: Block,
@@ -163,8 +163,8 @@ impl Piece<'_> {
         (self.weights, self.weight_row_stride) = (to, lanes);
     }
 
-    /// Computes all lines of this piece of work in order. A line reuses input rows that earlier
-    /// lines have copied into the line buffer.
+    /// Computes all output rows of this piece of work in order. An output row reuses input rows
+    /// that earlier output rows have copied into the line buffer.
     ///
     /// # Safety
     /// The conditions of [`run`] hold. `line` is [`compute_line`], compiled for an instruction set
@@ -194,7 +194,7 @@ impl Piece<'_> {
         }
     }
 
-    /// The address of the first result of line `y`, for the first filter of the block.
+    /// The address of the first result of output row `y`, for the first filter of the block.
     fn out(&self, y: usize) -> *mut f32 {
         let out = &self.w.c.out;
         let offset = out.offset(self.batch, [self.z, y, self.xs.start]);
@@ -202,8 +202,8 @@ impl Piece<'_> {
     }
 }
 
-/// Copies the input rows `new` into the line buffer, and computes line `y` of the results. Row
-/// indices include the rows of padding before the input: index 0 is the first padding row.
+/// Copies the input rows `new` into the line buffer, and computes output row `y`. Row indices
+/// include the rows of padding before the input: index 0 is the first padding row.
 ///
 /// # Safety
 /// The machine has the instructions of `L`, and the caller has enabled them. The conditions of
@@ -222,8 +222,8 @@ unsafe fn compute_line<L: Permute>(p: &Piece<'_>, y: usize, new: Range<usize>) {
     }
 }
 
-/// Computes a line as [`compute_line`] does, for blocks of `V` vectors. If `SPREAD` is set, a
-/// vector contains filters of several groups.
+/// Computes an output row as [`compute_line`] does, for blocks of `V` vectors. If `SPREAD` is set,
+/// a vector contains filters of several groups.
 ///
 /// # Safety
 /// The conditions of [`compute_line`] hold.

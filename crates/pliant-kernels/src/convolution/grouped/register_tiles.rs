@@ -1,5 +1,5 @@
-//! Register tiles of a grouped convolution: adjacent results along a line for one or two vectors of
-//! filters, with sums in registers over all taps and channels.
+//! Register tiles of a grouped convolution: adjacent results along an output row for one or two
+//! vectors of filters, with sums in registers over all taps and channels.
 //!
 //! Method: register tiles as in matrix products, but for direct convolution. Measured as a whole:
 //! the cases in groups under "Convolution" in `docs/internals/measurements/convolution.md`.
@@ -10,7 +10,7 @@ use super::line_buffer::{CELL, LineBuffer};
 use crate::algorithm_selection::convolution::{SWEPT_TAPS as TAPS, sweeps};
 use crate::simd::Lanes;
 
-/// The parameters of a line of results, which all register tiles of the line share.
+/// The parameters of an output row, which all its register tiles share.
 pub(super) struct Line<'a> {
     /// The layout of the line buffer.
     pub buffer: &'a LineBuffer,
@@ -24,7 +24,7 @@ pub(super) struct Line<'a> {
     pub kernel: [usize; 3],
     /// The dilations in height and width.
     pub dilation: [usize; 2],
-    /// The stride of the convolution along the line, in pixels of the input.
+    /// The stride of the convolution along an image row, in pixels of the input.
     pub stride: usize,
     /// The number of channels of a group.
     pub channels: usize,
@@ -32,7 +32,7 @@ pub(super) struct Line<'a> {
     pub weights: *const f32,
     /// The distance between rows of weights, in elements.
     pub weight_row_stride: usize,
-    /// The address of the first result of the line.
+    /// The address of the first result of the output row.
     pub out: *mut f32,
     /// The distance between adjacent results, in elements.
     pub result_stride: isize,
@@ -50,8 +50,8 @@ pub(super) const fn max_results(lanes: usize, vectors: usize) -> usize {
     }
 }
 
-/// Computes the results `from..from + count` of a line in one register tile. `count` is at most
-/// [`max_results`].
+/// Computes the results `from..from + count` of an output row in one register tile. `count` is at
+/// most [`max_results`].
 ///
 /// # Safety
 /// The machine has the instructions of `L`, and the caller has enabled them. The line buffer

@@ -6,8 +6,8 @@
 //! with vectors of channels. For each element of a transformed tile, one matrix product multiplies
 //! that element of all tiles of a block by the weights. The compiler has applied the filter
 //! transform `G g G^T` to the weights. The output transform `A^T m A` computes the results, to
-//! which the epilogue is applied line by line. Padding is not read but taken as zeros. The inputs
-//! of a block and the sums of one panel of filters are in scratch memory: about 1 MB, half of a
+//! which the epilogue is applied row by row. Padding is not read but taken as zeros. The inputs of
+//! a block and the sums of one panel of filters are in scratch memory: about 1 MB, half of a
 //! second-level cache. A block has a minimum number of tiles, so it takes more with many channels
 //! (above 682 for F(2x2), above 303 for F(4x4)). If there are few blocks, threads first transform
 //! the inputs together, then share the panels of each block.

@@ -11,13 +11,13 @@ use pliant_machine::isa::Isa;
 pub(super) struct Inputs {
     /// The address of the first channel of the tile's first pixel. It may be outside of the input.
     pub x: *const f32,
-    /// The distance between adjacent pixels of an input line, in elements.
+    /// The distance between adjacent pixels of an input row, in elements.
     pub pixel: isize,
-    /// The distance between lines, in elements.
+    /// The distance between input rows, in elements.
     pub line: isize,
-    /// The range of lines of the tile that are inside the input.
+    /// The range of rows of the tile that are inside the input.
     pub lines: Range<usize>,
-    /// The range of pixels in a line of the tile that are inside the input.
+    /// The range of columns of the tile that are inside the input.
     pub pixels: Range<usize>,
     pub channels: usize,
     /// The address to which the first element of the transformed tile is written.
@@ -38,11 +38,11 @@ pub(super) struct Outputs {
     pub out: *mut f32,
     /// The distance between adjacent pixels of the results, in elements.
     pub pixel: isize,
-    /// The distance between lines of the results, in elements.
+    /// The distance between output rows, in elements.
     pub line: isize,
-    /// The number of lines of the tile that are inside the output.
+    /// The number of rows of the tile that are inside the output.
     pub lines: usize,
-    /// The number of pixels in a line of the tile that are inside the output.
+    /// The number of columns of the tile that are inside the output.
     pub pixels: usize,
 }
 
@@ -106,13 +106,13 @@ unsafe fn outputs_4<L: MathLanes<Elem = f32>>(t: &Outputs) {
 /// and dim. The implementations avoid array functions of the standard library with closures (such
 /// as `map`), because closures would be compiled without the target features of the caller.
 trait Transforms<const N: usize, const M: usize> {
-    /// Applies the input transform `B^T d` to one line of a tile.
+    /// Applies the input transform `B^T d` to one row or column of a tile.
     ///
     /// # Safety
     /// The machine has the instructions of `L`.
     unsafe fn input<L: MathLanes>(d: [L; N]) -> [L; N];
 
-    /// Applies the output transform `A^T m` to one line of a tile.
+    /// Applies the output transform `A^T m` to one row or column of a tile.
     ///
     /// # Safety
     /// The machine has the instructions of `L`.

@@ -1,5 +1,5 @@
-//! Depthwise convolution of 8-bit integers. A tile covers a few results along a line and adjacent
-//! channels. Its sums stay in registers over all taps.
+//! Depthwise convolution of 8-bit integers. A tile covers a few results along an output row and
+//! adjacent channels. Its sums stay in registers over all taps.
 //!
 //! Method: direct convolution with channels in lanes. The compiler vectorises the loops for each
 //! instruction set. Taps outside of the input are skipped, which is equivalent to reading the zero
@@ -17,12 +17,13 @@ use crate::matmul::work_partition::parallel_for;
 use crate::simd::{Lanes, for_isa};
 use pliant_machine::isa::Isa;
 
-/// Maximum number of results along a line in a tile. The results share each loaded weight.
+/// Maximum number of results along an output row in a tile. The results share each loaded weight.
 const MAX_RESULTS: usize = 4;
 /// Maximum number of channels of a tile.
 const CHANNELS: usize = 16;
 
-/// The arguments for computing one tile: adjacent results along a line, for adjacent channels.
+/// The arguments for computing one tile: adjacent results along an output row, for adjacent
+/// channels.
 struct DepthwiseTile<'a> {
     c: &'a Convolution,
     s: &'a Sizes,
@@ -30,7 +31,8 @@ struct DepthwiseTile<'a> {
     batch: usize,
     /// The position of the first result in the output.
     at: [usize; 3],
-    /// The number of adjacent results along the line that the tile computes, at most [`MAX_RESULTS`].
+    /// The number of adjacent results along the output row that the tile computes, at most
+    /// [`MAX_RESULTS`].
     results: usize,
     /// The first channel, and the number of channels, at most [`CHANNELS`].
     channels: (usize, usize),
@@ -78,8 +80,8 @@ pub(super) unsafe fn run(
     unsafe { parallel_for(runtime, s.batch * lines, units, &piece) }
 }
 
-/// Computes a line of results tile by tile with the function `sums`, and applies the epilogue.
-/// `first` is the first tile of the line.
+/// Computes an output row tile by tile with the function `sums`, and applies the epilogue. `first`
+/// is the first tile of the output row.
 ///
 /// # Safety
 /// The conditions of [`super::run`] hold; the machine has the instructions of `sums`.
@@ -167,8 +169,8 @@ unsafe fn sums<L: Lanes<Elem = f32>>(p: &DepthwiseTile<'_>, value: impl Fn(u8) -
 }
 
 /// Computes the sums of a tile. If `WHOLE` is set, the tile has [`MAX_RESULTS`] results and
-/// [`CHANNELS`] channels, and all taps along the line are inside of the input. Then the loops have
-/// no branches, and the sums stay in registers.
+/// [`CHANNELS`] channels, and all taps along the output row are inside of the input. Then the loops
+/// have no branches, and the sums stay in registers.
 ///
 /// # Safety
 /// The conditions of [`signed`] hold.

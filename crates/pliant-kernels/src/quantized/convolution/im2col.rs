@@ -51,7 +51,8 @@ impl<'a> Patches<'a> {
         unsafe { run.0(self, results, rows) }
     }
 
-    /// Copies the inputs under one filter row to `to`, for the result at `x` in its line. `line` is the input row.
+    /// Copies the inputs under one filter row to `to`, for the result at `x` in its output row.
+    /// `line` is the input row.
     ///
     /// # Safety
     /// The conditions of [`Patches::copy`] hold.
