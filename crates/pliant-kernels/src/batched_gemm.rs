@@ -39,13 +39,15 @@ pub struct Gemm<T> {
 
 /// A library that computes matrix products. All code generators use the same implementation.
 pub trait LibraryGemm: Send + Sync {
-    /// Computes one float32 matrix product on the calling thread. Returns a kernel status.
+    /// Computes one float32 matrix product on the calling thread. Returns a kernel status: 0 on
+    /// success.
     ///
     /// # Safety
     /// All addressed elements are valid; C overlaps neither A nor B.
     unsafe fn sgemm(&self, g: &Gemm<f32>) -> i64;
 
-    /// Computes one float64 matrix product on the calling thread. Returns a kernel status.
+    /// Computes one float64 matrix product on the calling thread. Returns a kernel status: 0 on
+    /// success.
     ///
     /// # Safety
     /// The conditions of [`LibraryGemm::sgemm`] hold.
@@ -57,7 +59,7 @@ pub trait LibraryGemm: Send + Sync {
 #[derive(Debug, Default)]
 pub struct GemmCrate;
 
-/// Computes a matrix product with the crate `gemm`. Returns a kernel status.
+/// Computes a matrix product with the crate `gemm`. Returns a kernel status: 0 on success.
 ///
 /// # Safety
 /// The conditions of [`LibraryGemm::sgemm`] hold.
@@ -138,7 +140,7 @@ impl LibraryGemm for MatrixMultiply {
 pub struct OwnGemm;
 
 /// Computes a matrix product with Pliant's own kernels if they support the operand layouts,
-/// otherwise with the crate `gemm`. Returns a kernel status.
+/// otherwise with the crate `gemm`. Returns a kernel status: 0 on success.
 ///
 /// # Safety
 /// The conditions of [`LibraryGemm::sgemm`] hold.
@@ -155,7 +157,7 @@ unsafe fn own_gemm<T: Product>(g: &Gemm<T>) -> i64 {
 
 /// Computes a matrix product with the crate `gemm`. If the product has few rows or columns and both
 /// operands are contiguous along k, divides it into strips. The strips are so small that the crate
-/// chooses dot products. Returns a kernel status.
+/// chooses dot products. Returns a kernel status: 0 on success.
 ///
 /// # Safety
 /// The conditions of [`LibraryGemm::sgemm`] hold.
@@ -209,7 +211,7 @@ pub trait Product: matmul::Element {
     /// The number 1 of the element type.
     const ONE: Self;
 
-    /// Computes one matrix product with [`library_gemm`]. Returns a kernel status.
+    /// Computes one matrix product with [`library_gemm`]. Returns a kernel status: 0 on success.
     ///
     /// # Safety
     /// The conditions of [`LibraryGemm::sgemm`] hold.
@@ -266,7 +268,7 @@ unsafe fn piece<T: Copy>(g: &Gemm<T>, by_rows: bool, index: usize, count: usize)
 
 /// Computes a matrix product in parts of at most `max_work` multiplications, and polls the
 /// interrupt flag after each part. Products with a large `k` are split along `k`, and the partial
-/// sums are added. Returns a kernel status.
+/// sums are added. Returns a kernel status: 0 on success.
 ///
 /// # Safety
 /// The conditions of [`LibraryGemm::sgemm`] hold; the runtime is valid.
@@ -318,7 +320,8 @@ unsafe fn half_of_sum<T: Copy>(g: &Gemm<T>, index: usize) -> Gemm<T> {
 }
 
 /// Computes `batch` matrix products on the worker team of the runtime. `strides` are the distances
-/// between the matrices A, B and C of consecutive products, in elements. Returns a kernel status.
+/// between the matrices A, B and C of consecutive products, in elements. Returns a kernel status: 0
+/// on success.
 ///
 /// # Safety
 /// The runtime is valid. All elements of the batch are valid; C overlaps neither A nor B.

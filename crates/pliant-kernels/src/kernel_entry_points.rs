@@ -9,8 +9,9 @@ use pliant_exec::abi::{
 use pliant_kernel_api::{Call, Kernel, KernelError, KernelErrorKind, MAX_RANK, Sizes, View};
 use pliant_tensor::DType;
 
-/// The entry point of a kernel: `(runtime, arguments, number of arguments)`. The arguments are those of
-/// [`Kernel::slots`]: a tensor or null for each operand, then numbers. Returns a kernel status.
+/// The entry point of a kernel: `(runtime, arguments, number of arguments)`. The arguments are
+/// those of [`Kernel::slots`]: a tensor or null for each operand, then numbers. Returns a kernel
+/// status: 0 on success.
 pub type Entry = unsafe extern "C" fn(*const KernelRuntime, *const PackedWord, u64) -> i64;
 
 /// The implementation of a declared kernel.
@@ -18,7 +19,7 @@ pub trait Implementation {
     /// The declaration of the implemented kernel.
     const KERNEL: &'static Kernel;
 
-    /// Computes the results of a checked call. Returns a kernel status.
+    /// Computes the results of a checked call. Returns a kernel status: 0 on success.
     ///
     /// # Safety
     /// The memory of each operand is valid for the operand's dims and strides. The memory of

@@ -110,7 +110,8 @@ impl Plan {
         Some(Plan { outer: merged, count: merged_count, read_dim, write_dim })
     }
 
-    /// Copies all elements from `x` to `out` on the worker team. Returns a kernel status.
+    /// Copies all elements from `x` to `out` on the worker team. Returns a kernel status: 0 on
+    /// success.
     ///
     /// # Safety
     /// Both tensors have elements of the size of `T` at all indices of the dims, and share no

@@ -212,7 +212,7 @@ impl Sizes {
     }
 }
 
-/// Computes attention with the given instruction set. Returns a kernel status.
+/// Computes attention with the given instruction set. Returns a kernel status: 0 on success.
 ///
 /// # Safety
 /// The machine has `isa`. The runtime is valid; all addressed elements are valid; the results overlap no operand.

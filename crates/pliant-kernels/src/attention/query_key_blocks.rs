@@ -34,7 +34,8 @@ pub struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// Computes attention for the query rows of this piece of work. Returns a kernel status.
+    /// Computes attention for the query rows of this piece of work. Returns a kernel status: 0 on
+    /// success.
     ///
     /// # Safety
     /// The machine has the instructions of `ops`. All addressed elements are valid; the results

@@ -81,7 +81,7 @@ struct LineArgs<'a> {
     weights: *const f32,
 }
 
-/// Computes a convolution. Returns a kernel status.
+/// Computes a convolution. Returns a kernel status: 0 on success.
 ///
 /// # Safety
 /// The machine has `isa`. All elements are valid, and the results overlap no operand. [`applies`] holds.
@@ -139,7 +139,7 @@ unsafe fn unpack(c: &Convolution, s: &Sizes, to: *mut f32) {
 }
 
 /// Copies all input images to planes, one per channel, row by row, in parallel. Returns a kernel
-/// status.
+/// status: 0 on success.
 ///
 /// # Safety
 /// The machine has `isa`. All elements are valid.
@@ -210,7 +210,7 @@ unsafe fn copy_line(
     }
 }
 
-/// Computes all output rows, in parallel. Returns a kernel status.
+/// Computes all output rows, in parallel. Returns a kernel status: 0 on success.
 ///
 /// # Safety
 /// The conditions of [`run`] hold; the planes and the weights are complete.

@@ -50,7 +50,8 @@ struct Results<'a> {
     args: &'a LineArgs<'a>,
 }
 
-/// Computes a convolution. Input and results have channels last. Returns a kernel status.
+/// Computes a convolution. Input and results have channels last. Returns a kernel status: 0 on
+/// success.
 ///
 /// # Safety
 /// The machine has `isa`. All elements are valid, and the results overlap no operand. [`applies`] holds.

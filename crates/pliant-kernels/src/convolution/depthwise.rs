@@ -35,7 +35,7 @@ const SHORT_STEP: usize = 4;
 const VECTORS: usize = 4;
 
 /// Computes a depthwise convolution. Each piece of work is one output row. Input and results have
-/// channels last. Returns a kernel status.
+/// channels last. Returns a kernel status: 0 on success.
 ///
 /// # Safety
 /// The machine has `isa`. All elements are valid, and the results overlap no operand.

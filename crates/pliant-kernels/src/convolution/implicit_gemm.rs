@@ -136,7 +136,7 @@ struct SliceSegments {
 struct Scratch([MaybeUninit<f32>; MAX_BLOCK_PIXELS * MAX_TILE_COLUMNS]);
 
 /// Computes a convolution of the input `x`, which has channels last and is read in place. Returns a
-/// kernel status.
+/// kernel status: 0 on success.
 ///
 /// # Safety
 /// The machine has `isa`. All elements are valid, and the results overlap no operand.

@@ -10,7 +10,8 @@ use crate::matmul::Element;
 use crate::matmul::work_partition::parallel_for;
 use pliant_machine::isa::Isa;
 
-/// Copies all input images to `padded`, row by row, in parallel. Returns a kernel status.
+/// Copies all input images to `padded`, row by row, in parallel. Returns a kernel status: 0 on
+/// success.
 ///
 /// # Safety
 /// The machine has `isa`. All elements are valid. The images do not overlap.

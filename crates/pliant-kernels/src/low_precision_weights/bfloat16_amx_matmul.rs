@@ -43,7 +43,8 @@ struct Strip {
     k: Range<usize>,
 }
 
-/// Computes the matrix product for a range of rows and a range of panels. Returns a kernel status.
+/// Computes the matrix product for a range of rows and a range of panels. Returns a kernel status:
+/// 0 on success.
 ///
 /// # Safety
 /// The conditions of [`super::run`] hold; the machine has tile registers.

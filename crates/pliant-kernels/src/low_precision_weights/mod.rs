@@ -94,7 +94,7 @@ struct CheckedGemm<'a> {
     group: usize,
 }
 
-/// Computes a matrix product with the given instruction set. Returns a kernel status.
+/// Computes a matrix product with the given instruction set. Returns a kernel status: 0 on success.
 ///
 /// # Safety
 /// The machine has `isa`. The runtime is valid; all addressed elements are valid, including whole

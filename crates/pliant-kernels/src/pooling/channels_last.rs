@@ -14,7 +14,7 @@ use crate::algorithm_selection::convolution::copied_unit;
 use crate::matmul::work_partition::parallel_for;
 use crate::simd::{MathLanes, for_isa};
 
-/// Computes all output rows, on the worker team. Returns a kernel status.
+/// Computes all output rows, on the worker team. Returns a kernel status: 0 on success.
 ///
 /// # Safety
 /// The operands have the elements of the windows and share no memory.

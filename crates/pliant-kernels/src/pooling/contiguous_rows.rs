@@ -66,7 +66,7 @@ struct Lines {
     count: usize,
 }
 
-/// Computes all output rows, on the worker team. Returns a kernel status.
+/// Computes all output rows, on the worker team. Returns a kernel status: 0 on success.
 ///
 /// # Safety
 /// The operands have the elements of the windows and share no memory. Their rows are contiguous.

@@ -57,7 +57,7 @@ struct RowCopies {
 }
 
 /// Computes the int8 matrix product for a range of rows and a range of panels. Returns a kernel
-/// status.
+/// status: 0 on success.
 ///
 /// # Safety
 /// The conditions of [`super::run`] hold; the machine has tile registers, and `k` is at most

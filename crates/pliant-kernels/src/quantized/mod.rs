@@ -112,7 +112,7 @@ struct CheckedGemm<'a> {
 }
 
 /// Computes a matrix product of 8-bit integers with the given instruction set. Returns a kernel
-/// status.
+/// status: 0 on success.
 ///
 /// # Safety
 /// The machine has `isa`. The runtime is valid; all addressed elements are valid, including whole

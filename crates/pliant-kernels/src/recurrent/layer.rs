@@ -431,7 +431,8 @@ impl Layer {
     }
 }
 
-/// Computes a recurrent layer with the given instruction set. Returns a kernel status.
+/// Computes a recurrent layer with the given instruction set. Returns a kernel status: 0 on
+/// success.
 ///
 /// # Safety
 /// The machine has `isa`. The runtime is valid; all addressed elements are valid, and written

@@ -37,7 +37,7 @@ struct Block {
     uses_selection: bool,
 }
 
-/// Computes all results by copying elements of the images. Returns a kernel status.
+/// Computes all results by copying elements of the images. Returns a kernel status: 0 on success.
 pub unsafe fn run<T: Copy>(runtime: &KernelRuntime, images: &Images) -> i64 {
     let lanes = BYTES / size_of::<T>();
     let blocks = if images.channels == 1 { images.columns.to.div_ceil(lanes) } else { 0 };

@@ -76,7 +76,7 @@ impl Conversion {
     }
 }
 
-/// Computes all results of a resize by interpolation. Returns a kernel status.
+/// Computes all results of a resize by interpolation. Returns a kernel status: 0 on success.
 ///
 /// # Safety
 /// The operands are valid, and images and results have elements of type `dtype`. The results are

@@ -325,7 +325,7 @@ struct Reduction<T> {
 }
 
 /// Computes a checked `arg_reduce` call: divides its rows, or the parts of its rows, among threads.
-/// Returns a kernel status.
+/// Returns a kernel status: 0 on success.
 ///
 /// # Safety
 /// The conditions of [`Implementation::run`] hold; the operand `x` has elements of type `T`.
@@ -352,7 +352,7 @@ unsafe fn reduce<T: Element>(runtime: &KernelRuntime, call: &Call) -> i64 {
 }
 
 impl<T: Element> Reduction<T> {
-    /// Computes the results in pieces of whole rows. Returns a kernel status.
+    /// Computes the results in pieces of whole rows. Returns a kernel status: 0 on success.
     ///
     /// # Safety
     /// The rows are valid, and there is at least one row.
@@ -387,7 +387,7 @@ impl<T: Element> Reduction<T> {
     }
 
     /// Computes the results of rows that are divided into `parts` parts each, and combines the
-    /// parts. Returns a kernel status.
+    /// parts. Returns a kernel status: 0 on success.
     ///
     /// # Safety
     /// The conditions of [`Self::reduce_rows`] hold.

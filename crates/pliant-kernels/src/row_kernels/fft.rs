@@ -125,8 +125,8 @@ impl Plans {
     }
 
     /// Checks that enough memory is available for transforms of `n` numbers. Returns a kernel
-    /// status. The tables and scratch memory of `rustfft` take a few times the memory of the row,
-    /// and without this check a failed allocation would abort the process.
+    /// status: 0 on success. The tables and scratch memory of `rustfft` take a few times the memory
+    /// of the row, and without this check a failed allocation would abort the process.
     fn reserve(&mut self, n: usize) -> i64 {
         let n = n.max(1);
         let mut tables: Vec<Complex<f64>> = Vec::new();
@@ -178,7 +178,7 @@ fn strides(view: &View) -> [usize; 2] {
 }
 
 /// Computes the discrete Fourier transform of each row of a call, for elements of type `T`. Returns
-/// a kernel status.
+/// a kernel status: 0 on success.
 ///
 /// # Safety
 /// The conditions of [`Implementation::run`] hold; the operands have elements of type `T`.

@@ -27,10 +27,12 @@ use pliant_tensor::DType;
 use slice_loops::{Binary, Unary};
 
 /// A C function that applies an elementary function of one operand to a slice. The arguments are
-/// the runtime, the results, the operand, and the number of elements. Returns a kernel status.
+/// the runtime, the results, the operand, and the number of elements. Returns a kernel status: 0 on
+/// success.
 pub type OneFn<T> = unsafe extern "C" fn(*const KernelRuntime, *mut T, *const T, i64) -> i64;
 /// A C function that applies an elementary function of two operands to slices. The arguments are
-/// the runtime, the results, the operands, and the number of elements. Returns a kernel status.
+/// the runtime, the results, the operands, and the number of elements. Returns a kernel status: 0
+/// on success.
 pub type TwoFn<T> =
     unsafe extern "C" fn(*const KernelRuntime, *mut T, *const T, *const T, i64) -> i64;
 

@@ -73,7 +73,8 @@ pub(super) fn applies(c: &Convolution, s: &Sizes) -> bool {
     s.groups > 1 && last && (s.shared || sums_fit_registers(c.width))
 }
 
-/// Computes a convolution. Input and results have channels last. Returns a kernel status.
+/// Computes a convolution. Input and results have channels last. Returns a kernel status: 0 on
+/// success.
 ///
 /// # Safety
 /// The machine has `isa`. All elements are valid, and the results overlap no operand.

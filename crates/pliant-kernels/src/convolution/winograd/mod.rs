@@ -82,7 +82,7 @@ pub(super) fn algorithm(c: &Convolution, s: &Sizes) -> Option<Winograd> {
     is_supported.then_some(algorithm)
 }
 
-/// Computes a convolution with transformed weights. Returns a kernel status.
+/// Computes a convolution with transformed weights. Returns a kernel status: 0 on success.
 ///
 /// # Safety
 /// The machine has `isa`. `algorithm` is the result of [`algorithm`]. All elements are valid, and the results overlap no operand.
@@ -156,7 +156,7 @@ impl WinogradConvolution<'_> {
 
     /// Computes the convolution in two parallel loops: over tiles, to transform the inputs of all
     /// blocks, then over blocks and panels. `micros` is the approximate time of the matrix products
-    /// in microseconds. Returns a kernel status.
+    /// in microseconds. Returns a kernel status: 0 on success.
     ///
     /// # Safety
     /// The conditions of [`run`] hold.

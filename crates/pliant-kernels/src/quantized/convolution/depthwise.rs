@@ -42,7 +42,7 @@ struct DepthwiseTile<'a> {
 }
 
 /// Computes a depthwise convolution of 8-bit integers on the worker team. `zero` is the zero point
-/// of the input. Returns a kernel status.
+/// of the input. Returns a kernel status: 0 on success.
 ///
 /// # Safety
 /// The conditions of [`super::run`] hold.

@@ -82,7 +82,7 @@ struct GroupedProducts<'a> {
     in_place: bool,
 }
 
-/// Computes a convolution with the given instruction set. Returns a kernel status.
+/// Computes a convolution with the given instruction set. Returns a kernel status: 0 on success.
 ///
 /// # Safety
 /// The machine has `isa`; the runtime is valid. All elements are valid, including whole panels; the results overlap no
@@ -141,7 +141,7 @@ impl GroupedProducts<'_> {
     }
 
     /// Computes the convolution on the worker team. `zero` is the zero point of the input as a
-    /// byte. Returns a kernel status.
+    /// byte. Returns a kernel status: 0 on success.
     ///
     /// # Safety
     /// The conditions of [`run`] hold.

@@ -92,7 +92,7 @@ struct Sorting<K> {
     network: Network,
 }
 
-/// Computes a checked `sort` call, for elements of type `K`. Returns a kernel status.
+/// Computes a checked `sort` call, for elements of type `K`. Returns a kernel status: 0 on success.
 ///
 /// # Safety
 /// The conditions of [`Implementation::run`] hold; the operands `x` and `values` have elements of
@@ -130,7 +130,8 @@ unsafe fn sort<K: Key>(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i
 }
 
 impl<K: Key> Sorting<K> {
-    /// Sorts all rows on the worker team, with records of type `R`. Returns a kernel status.
+    /// Sorts all rows on the worker team, with records of type `R`. Returns a kernel status: 0 on
+    /// success.
     ///
     /// # Safety
     /// The rows and the results are valid, and there is at least one row.
