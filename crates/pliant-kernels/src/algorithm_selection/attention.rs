@@ -4,9 +4,10 @@ use pliant_machine::Machine;
 
 use crate::matmul::micro_kernel::ROWS as SLIVER;
 
-/// Maximum number of query rows for which scores are dot products with keys in place, without packing the keys. Time of
-/// packing relative to reading in place, with 512 keys, 12 heads of size 64 and one thread: 1.25 for 1 row, 1.1 for 2, 0.9
-/// for 4. A limit of 3 may be better, but was not measured.
+/// Maximum number of query rows for which scores are computed as dot products with keys that are
+/// read in place, without packing the keys. Time of packing relative to reading in place, with 512
+/// keys, 12 heads of size 64 and one thread: 1.25 for 1 row, 1.1 for 2, 0.9 for 4. A limit of 3 may
+/// be better, but was not measured.
 const FEW_ROWS: usize = 4;
 /// Maximum number of keys for which a block of rows keeps all its scores and is processed in
 /// one pass. With more keys, the block is processed in blocks of keys with a running maximum
@@ -64,7 +65,7 @@ pub const fn packs_values(rows: usize, keys: usize) -> bool {
 }
 
 /// Returns the maximum number of query rows and the maximum number of keys of a block. A block
-/// contains all keys, or only [`KEY_BLOCK`] keys if softmax uses a running maximum and sum.
+/// contains all keys, or only `KEY_BLOCK` keys if softmax uses a running maximum and sum.
 pub fn block_size(keys: usize) -> (usize, usize) {
     let elements = score_elements();
     if keys <= full_keys() {

@@ -28,7 +28,7 @@ pub(super) unsafe fn finish(isa: Isa, epilogue: &Epilogue, tile: &EpilogueTile) 
 /// Applies the epilogue to each row of a tile, with the vectors `L`.
 ///
 /// # Safety
-/// The conditions of [`Epilogue::finish`] hold, and the caller has enabled the instructions.
+/// The conditions of [`Epilogue::finish`] hold, and the caller has enabled the instructions of `L`.
 #[inline(always)]
 unsafe fn finish_rows<L: MathLanes<Elem = f32>>(e: &Epilogue, tile: &EpilogueTile) {
     for row in 0..tile.rows {

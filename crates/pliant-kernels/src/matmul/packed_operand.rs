@@ -1,5 +1,5 @@
 //! Matrix products with a right operand that the compiler packed into panels
-//! ([`pliant_tensor::panels`]).
+//! ([`pliant_tensor::pack_panels`]).
 //!
 //! Method: a loop over blocks of rows, then panels, then slices of k, then slivers (groups of rows
 //! of A). All slivers of a block of rows read the same slice of a panel, [`slice_bytes`], from the

@@ -210,7 +210,7 @@ const RNN: u8 = 4;
 /// Computes the next states of all units of the panel.
 ///
 /// # Safety
-/// The conditions of [`Units::finish`] hold; the caller has enabled the instructions.
+/// The conditions of [`Units::finish`] hold; the caller has enabled the instructions of `L`.
 #[inline(always)]
 unsafe fn finish<L: MathLanes<Elem = f32>>(u: &Units) {
     // SAFETY: guaranteed by the caller; likewise below.

@@ -129,8 +129,8 @@ const BLOCK: usize = 256;
 /// Transposes a partial block of `rows` by `columns` elements, as [`Transpose::transpose`] does for a whole block.
 ///
 /// # Safety
-/// The conditions of [`Transpose::transpose`] hold, and the caller has enabled the instructions.
-/// `rows` and `columns` are at most `N`.
+/// The conditions of [`Transpose::transpose`] hold, and the caller has enabled the instructions of
+/// `L`. `rows` and `columns` are at most `N`.
 #[inline(always)]
 unsafe fn transpose_part<L: Transpose>(
     (from, row): (*const L::Elem, isize),
