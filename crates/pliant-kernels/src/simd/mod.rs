@@ -59,7 +59,8 @@ pub trait Lanes: Copy {
     /// Returns a vector of zeros.
     ///
     /// # Safety
-    /// The machine has the instructions of this vector type. The other methods have the same condition.
+    /// The machine has the instructions of this vector type. The other methods have the same
+    /// condition.
     unsafe fn zero() -> Self;
 
     /// Returns a vector with the value `x` in every lane.
