@@ -79,7 +79,9 @@ pub fn register_user_op(spec: UserOpSpec) -> Result<Op, InferError> {
     }
     let name = match registry().named(&full) {
         Some(crate::op_registry::RegistryEntry::Library { .. }) => {
-            return Err(InferError::new(format!("{full} is an operator of the library")));
+            return Err(InferError::new(format!(
+                "the name {full} is already that of an operator of the library; choose another name"
+            )));
         }
         Some(crate::op_registry::RegistryEntry::User(op)) => op.name,
         None => {
@@ -185,13 +187,16 @@ impl UserOp {
                 (_, true) => format!("{min_count} or more"),
                 _ => format!("{min_count} to {}", operands.len()),
             };
-            let message = format!("{op}: takes {expected} operands, but {} were given", args.len());
+            let message = format!(
+                "{op}: the operator takes {expected} operands, but {} were given",
+                args.len()
+            );
             return Err(LegalizeError::new(message));
         }
         if let Some((key, _)) =
             attrs.0.iter().find(|(key, _)| !self.signature.attrs.iter().any(|(k, _)| **k == **key))
         {
-            return Err(LegalizeError::new(format!("{op}: has no attribute {key}")));
+            return Err(LegalizeError::new(format!("{op}: the operator has no attribute {key}")));
         }
         let mut args = args.iter().map(|&a| call.arg(a)).collect::<Result<Vec<_>, _>>()?;
         let named = operands.len() - usize::from(any);
@@ -379,7 +384,7 @@ impl<'f> TeCall<'f> {
                 let sym = te::to_sym(&mut self.func.syms, dim, &mut self.vars);
                 dims.push(sym.ok_or_else(|| {
                     TeError::new(format!(
-                        "dim {dim} of {} is not an expression over sizes",
+                        "dim {dim} of output {} is not an integer expression of sizes",
                         t.name()
                     ))
                 })?);

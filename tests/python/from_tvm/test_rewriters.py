@@ -299,7 +299,7 @@ def test_identity_replacement_of_variables() -> None:
         exp = is_op("relax.exp")(wildcard())
     same = rewrite_bindings(ctx, lambda m, _: {m[exp]: m[exp]}, main)  # noqa: F405
     tvm.ir.assert_structural_equal(same, main)
-    with pytest.raises(ValueError, match="would depend on itself"):
+    with pytest.raises(ValueError, match="depend on itself"):
         rewrite_bindings(ctx, lambda m, _: {m[exp]: relax.op.sin(m[exp])}, main)  # noqa: F405
     with pytest.raises(TypeError, match="must return a dict from variables to expressions, got 3"):
         rewrite_bindings(ctx, lambda m, _: 3, main)  # noqa: F405

@@ -238,7 +238,7 @@ MISFITS = {
         "axis 0 of size n = 2 is too small for its padding: this pad_mode needs a size of at least 3",
     ),
     "nn.pixel_shuffle": ({"x": ("n", "m", 2, 2)}, "R.nn.pixel_shuffle(x, 2)", {"n": 2, "m": 3}, "m = 3, must be a multiple of"),
-    "split": ({"x": ("n", "m")}, "R.split(x, [n - 5], 0)", {"n": 2, "m": 3}, "the index -3 is negative"),
+    "split": ({"x": ("n", "m")}, "R.split(x, [n - 5], 0)", {"n": 2, "m": 3}, "the index -3 in indices_or_sections is negative"),
     "squeeze": ({"x": ("n", "m")}, "R.squeeze(x, [1])", {"n": 2, "m": 3}, "axis 1 has size m = 3, but only axes of size 1"),
     "topk": ({"x": ("n", "m"), "y": ("k",)}, "R.topk(x, k, axis=1)", {"n": 2, "m": 3, "k": 5}, "k is k = 5, but axis 1 has size m = 3"),
     "vision.get_valid_counts": (

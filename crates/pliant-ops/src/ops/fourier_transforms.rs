@@ -96,7 +96,7 @@ fn dft_axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
     let axis = ctx.axis("axis", ndim)?;
     if axis + 1 == ndim {
         return Err(
-            ctx.error("axis must not name the last dim, which holds the parts of complex numbers")
+            ctx.error("axis must not name the last dim, which holds the real and imaginary parts")
         );
     }
     Ok(axis)
@@ -107,7 +107,8 @@ fn infer_dft(ctx: &mut InferCtx<'_>) -> InferResult {
     require_float(ctx, 0, &t)?;
     if ctx.bool("inverse")? && ctx.bool("onesided")? {
         return Err(ctx.error(
-            "the inverse of a one-sided spectrum is not supported, because it is not unique",
+            "inverse=True with onesided=True is not supported, because a one-sided spectrum does \
+             not determine the length of the signal",
         ));
     }
     let length = if ctx.has_operand(1) { size_operand(ctx, 1)? } else { None };
@@ -178,7 +179,9 @@ fn frame_length(ctx: &mut InferCtx<'_>) -> Result<Option<Sym>, InferError> {
     match (explicit, window.dims) {
         (Some(n), Some(w)) => shared_dim(ctx, n, w[0]).map(Some).ok_or_else(|| {
             let (n, w) = (ctx.dim_text(n), ctx.dim_text(w[0]));
-            ctx.error(format!("frame_length is {n}, but the window has {w} elements"))
+            ctx.error(format!(
+                "window must have frame_length elements, but has {w}: frame_length is {n}"
+            ))
         }),
         (None, Some(w)) if !ctx.has_operand(3) => Ok(Some(w[0])),
         (explicit, None) => Ok(explicit),
@@ -217,7 +220,7 @@ fn infer_stft(ctx: &mut InferCtx<'_>) -> InferResult {
 fn te_stft(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let mut infer = ctx.infer();
     let unknown =
-        || LegalizeError::unknown("relax.signal.stft: the length of a frame is not known");
+        || LegalizeError::unknown("relax.signal.stft: frame_step or frame_length is not known");
     let step = size_operand(&infer, 1)?.ok_or_else(unknown)?;
     let frame = frame_length(&mut infer)?.ok_or_else(unknown)?;
     let onesided = infer.bool("onesided")?;

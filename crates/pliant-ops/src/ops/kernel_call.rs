@@ -229,7 +229,7 @@ fn te_call_kernel(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let count = ctx.out_tys().len();
     let written = call
         .results(count)
-        .ok_or_else(|| ctx.error("the call has more results than the kernel writes"))?;
+        .ok_or_else(|| ctx.error("out_sinfo has more types than the kernel has results"))?;
     let results = (0..count)
         .map(|k| Ok((ctx.out_shape(k)?, ctx.out_dtype(k)?)))
         .collect::<Result<Vec<_>, LegalizeError>>()?;

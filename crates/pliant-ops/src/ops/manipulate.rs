@@ -174,8 +174,8 @@ fn infer_open_dim(
         let rest = numel(ctx, &others);
         let (total, rest) = (ctx.dim_text(total), ctx.dim_text(rest));
         return Err(ctx.error(format!(
-            "x is {x} with {total} elements, which the product of the other sizes, \
-                 {rest}, does not divide"
+            "the size -1 in shape cannot be inferred: x is {x} with {total} elements, which is \
+             not a multiple of {rest}, the product of the other sizes"
         )));
     }
     dims[inferred_axis] = ctx.func.syms.floordiv(over, under);

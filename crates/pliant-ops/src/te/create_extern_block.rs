@@ -61,7 +61,10 @@ pub(super) fn validate(stage: &Extern) -> Result<(), TeError> {
             }
             post_order(root, |e| match e.kind() {
                 ExprKind::Reduce(_) => {
-                    note(format!("stage '{name}' of statements holds a reduction: {ADVICE_STAGE}"));
+                    note(format!(
+                        "stage '{name}' consists of statements, which must not contain \
+                         reductions: make the reduction a te.compute stage of its own"
+                    ));
                 }
                 ExprKind::Load(t, indices) if t.ndim() != indices.len() => {
                     let (t, rank, n) = (t.name(), t.ndim(), indices.len());

@@ -118,7 +118,7 @@ fn check(name: &str, init: &[Tensor], update: &[Tensor], state: &[Tensor]) -> Re
         }
         if s.ndim() == 0 || i.ndim() != s.ndim() || u.ndim() != s.ndim() {
             return error(format!(
-                "{state_name} has {} dims, but its initial values have {} and its update has {}; all must have the same number of dims, and the first one must be the steps",
+                "{state_name} has {} dims, but its initial values have {} and its update has {}; all must have the same number of dims, and the first dim must be the number of steps",
                 s.ndim(),
                 i.ndim(),
                 u.ndim()

@@ -47,7 +47,8 @@ impl TupleReducer {
         if result.len() != identity.len() {
             let (actual, expected) = (result.len(), identity.len());
             return Err(TeError::new(format!(
-                "the combining function returns {actual} values, but there are {expected} neutral values"
+                "the combining function returns {actual} values, but must return \
+                 {expected}, one for each neutral value"
             )));
         }
         let result = result.iter().zip(&identity).map(|(e, neutral)| cast(e, neutral.ty()));

@@ -401,5 +401,5 @@ fn statement_stages_reject_stores_to_other_buffers() {
         b.store(&out[0], &[te::int(0)], &sum);
     });
     let error = te::create_prim_func(&[(&x).into(), (&created[0]).into()]).unwrap_err().0;
-    assert!(error.contains("holds a reduction"), "{error}");
+    assert!(error.contains("must not contain reductions"), "{error}");
 }

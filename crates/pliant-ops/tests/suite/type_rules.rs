@@ -101,8 +101,8 @@ fn views() {
         reshape | float32(n, 4), shape(0, 2, 2) | | R.Tensor((n, 2, 2), dtype="float32")
         reshape | float32(n), shape(m, 4) | | R.Tensor((m, 4), dtype="float32")
         reshape | float32(6), shape(4) | | !with 6 elements, but the new shape has 4
-        reshape | float32(6), shape(4, -1) | | !4, does not divide
-        reshape | float32(2 * n + 1), shape(2, -1) | | !2, does not divide
+        reshape | float32(6), shape(4, -1) | | !not a multiple of 4
+        reshape | float32(2 * n + 1), shape(2, -1) | | !not a multiple of 2
         reshape | float32(6), shape(-1, -1) | | !only one size can be inferred
         reshape | float32(0, 4), shape(4, 0) | | R.Tensor((4, 0), dtype="float32")
         reshape | float32(0), shape(0, -1) | | R.Tensor((0, 1), dtype="float32")

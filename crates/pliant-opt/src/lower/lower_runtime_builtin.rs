@@ -124,8 +124,10 @@ fn lower_op(
             MEMORY_ALLOC_STORAGE | MEMORY_ALLOC_TENSOR | MEMORY_KILL_STORAGE | MEMORY_KILL_TENSOR,
             _,
         ) => {
+            let expected =
+                if matches!(op, MEMORY_ALLOC_STORAGE | MEMORY_ALLOC_TENSOR) { 4 } else { 1 };
             return Err(PassError::internal(format!(
-                "a call of {op} has {} operands, but the operator has another number of operands",
+                "a call of {op} has {} operands, but must have {expected}",
                 args.len()
             )));
         }
@@ -170,7 +172,7 @@ fn expand_closure_operands(
 ) -> Result<(), PassError> {
     let [_, operands] = args else {
         return Err(PassError::internal(format!(
-            "a call of {op} has {} operands, but the operator has another number of operands",
+            "a call of {op} has {} operands, but must have 2",
             args.len()
         )));
     };

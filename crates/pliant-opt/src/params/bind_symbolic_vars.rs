@@ -180,7 +180,9 @@ impl BindSymbolicVars {
         };
         for (i, (key, value)) in self.binding_map.iter().enumerate() {
             if let Some(value) = value.arena.as_int(value.size).filter(|&v| v < 0) {
-                problems.push(Problem::new(format!("the size '{key}' cannot be {value}")));
+                problems.push(Problem::new(format!(
+                    "the size '{key}' cannot be negative, but is {value}"
+                )));
             } else if self.binding_map[..i].iter().any(|(other, _)| other == key) {
                 problems.push(Problem::new(format!("the size '{key}' is bound twice")));
             } else if !bound_names.contains(&**key) {

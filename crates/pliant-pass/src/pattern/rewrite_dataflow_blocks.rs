@@ -194,7 +194,7 @@ pub fn replace_in_block(
 
 fn cycle_error(func: &Function, v: Var) -> PassError {
     PassError::user(format!(
-        "the rewrite is invalid: after it, the value of '{}' would depend on itself",
+        "the rewrite is invalid, because it would make the value of '{}' depend on itself",
         func.var(v).name
     ))
 }

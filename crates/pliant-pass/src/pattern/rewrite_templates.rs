@@ -283,7 +283,7 @@ impl PatternBuilder<'_> {
             }
             ExprData::If { .. } | ExprData::Func(_) => {
                 return Err(PassError::internal(
-                    "the pattern function has an operand that is a branch or a local function, although it is in A-normal form",
+                    "the pattern function is in A-normal form, but has a branch or a local function as an operand",
                 ));
             }
         })

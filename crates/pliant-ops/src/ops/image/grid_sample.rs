@@ -333,7 +333,7 @@ fn infer_affine(ctx: &mut InferCtx<'_>) -> InferResult {
     let cols = ctx.func.syms.int(n as i64 + 1);
     if shared_dim(ctx, dims[1], rows).is_none() || shared_dim(ctx, dims[2], cols).is_none() {
         return Err(ctx.error(format!(
-            "data must be (n, {n}, {}), but is {}",
+            "data must have the shape (n, {n}, {}), but is {}",
             n + 1,
             ctx.operand_type_text(0)
         )));

@@ -161,7 +161,7 @@ pub(super) fn index_tuple_len(
         let data = ctx.operand_type_text(0);
         ctx.error(format!(
             "the last dim of indices is {len}, but must be from 0 to the number of \
-             dims that it indexes: data is {data}"
+             dims of data that are not batch dims: data is {data}"
         ))
     };
     fits.ok_or_else(bad).map(Some)

@@ -258,7 +258,9 @@ fn split_parts(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<Option<SplitParts>, I
             Some(true) => {}
             Some(false) => {
                 let index = ctx.dim_text(index);
-                return Err(ctx.error(format!("the index {index} is negative")));
+                return Err(
+                    ctx.error(format!("the index {index} in indices_or_sections is negative"))
+                );
             }
             None => unproved_indices.push(index),
         }
@@ -300,7 +302,9 @@ fn equal_parts(ctx: &mut InferCtx<'_>, sections: Sym, dim: Sym) -> Result<SplitP
         return Err(unknown_part_count_error(ctx));
     };
     if !(1..=1 << 16).contains(&count) {
-        return Err(ctx.error(format!("the number of parts must be in 1 to 65536, but is {count}")));
+        return Err(ctx.error(format!(
+            "the number of parts, indices_or_sections, must be from 1 to 65536, but is {count}"
+        )));
     }
     let even = size_proofs::divides(ctx.func, sections, dim) == Some(true);
     let syms = &mut ctx.func.syms;
@@ -318,7 +322,7 @@ fn equal_parts(ctx: &mut InferCtx<'_>, sections: Sym, dim: Sym) -> Result<SplitP
 }
 
 fn unknown_part_count_error(ctx: &InferCtx<'_>) -> InferError {
-    ctx.error("the number of parts must be constant, because it determines the number of results")
+    ctx.error("the number of parts must be constant, because it is the number of results")
         .with_help(
             "pass the indices to split at, which may be symbolic: R.split(x, [n // 2], axis=0)",
         )
@@ -371,7 +375,7 @@ fn te_split(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let axis = ctx.infer().axis("axis", dims.len())?;
     let cuts = split_parts(&mut ctx.infer(), dims[axis])?.ok_or_else(|| {
-        LegalizeError::unknown("relax.split: the indices to split at are not known")
+        LegalizeError::unknown("relax.split: the values of indices_or_sections are not known")
     })?;
     let x = ctx.tensor(0)?;
     let mut outputs = Vec::with_capacity(cuts.parts.len());
@@ -388,7 +392,7 @@ fn te_split(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     for sign in cuts.unproved_indices {
         let index = ctx.size(sign);
         let cond = te::explain(&te::ge(&index, &te::int(0)), std::slice::from_ref(&index));
-        let message = "relax.split: the index {0} is negative".into();
+        let message = "relax.split: the index {0} in indices_or_sections is negative".into();
         outputs[0] = outputs[0].with_check(Check { axes: Vec::new(), cond, message });
     }
     Ok(outputs)

@@ -196,7 +196,7 @@ fn index_map(ctx: &InferCtx<'_>, rank: Option<usize>) -> Result<IndexMap, InferE
     let value = ctx.attr("index_map");
     let bad = || {
         ctx.error("index_map must be a lambda of the indices, such as lambda i, j: (j, i)")
-            .with_help("it may add, subtract and multiply, and use // and % by constants")
+            .with_help("the lambda may add, subtract and multiply, and use // and % by constants")
     };
     let text = value.as_str().ok_or_else(bad)?;
     let tokens = tokens(text).filter(|t| t.len() < 4096).ok_or_else(bad)?;
@@ -247,7 +247,9 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let map = index_map(ctx, t.ndim)?;
     for key in ["axis_separators", "input_axis_separators"] {
         if ctx.list(key)?.is_some_and(|list| !list.is_empty()) {
-            return Err(ctx.error(format!("{key} must be empty: buffers are one-dimensional")));
+            return Err(
+                ctx.error(format!("{key} must be empty, because only flat buffers are supported"))
+            );
         }
     }
     if !ctx.attr("pad_value").is_none() {

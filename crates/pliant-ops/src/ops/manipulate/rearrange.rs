@@ -148,7 +148,7 @@ fn grid_dims(ctx: &InferCtx<'_>, count: usize) -> Result<Vec<usize>, InferError>
 fn infer_meshgrid(ctx: &mut InferCtx<'_>) -> InferResult {
     let Some(parts) = ctx.tensors(0)? else { return Ok(ctx.func.intern(TypeData::Any)) };
     if parts.is_empty() {
-        return Err(ctx.error("at least one vector is required"));
+        return Err(ctx.error("tensors must hold at least one vector"));
     }
     let along = grid_dims(ctx, parts.len())?;
     let one = ctx.func.syms.int(1);
@@ -156,7 +156,9 @@ fn infer_meshgrid(ctx: &mut InferCtx<'_>) -> InferResult {
     for (k, p) in parts.iter().enumerate() {
         if p.ndim.is_some_and(|n| n > 1) {
             let ty = ctx.operand_type_text(0);
-            return Err(ctx.error(format!("tensors[{k}] must be a vector or a scalar: {ty}")));
+            return Err(
+                ctx.error(format!("tensors[{k}] must be a vector or a scalar: tensors is {ty}"))
+            );
         }
         match &p.dims {
             Some(d) => {
@@ -193,7 +195,9 @@ fn te_meshgrid(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 fn reverse_axes(ctx: &InferCtx<'_>, ndim: usize) -> Result<(usize, usize), InferError> {
     let (seq, batch) = (ctx.axis("seq_axis", ndim)?, ctx.axis("batch_axis", ndim)?);
     if seq == batch {
-        return Err(ctx.error(format!("seq_axis and batch_axis are both {seq}")));
+        return Err(
+            ctx.error(format!("seq_axis and batch_axis must be different, but both are {seq}"))
+        );
     }
     Ok((seq, batch))
 }

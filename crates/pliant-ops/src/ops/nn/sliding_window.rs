@@ -82,7 +82,7 @@ impl Window {
             let (dim, window_size, span) =
                 (ctx.dim_text(dim), ctx.dim_text(window_size), ctx.dim_text(span));
             return Err(ctx.error(format!(
-                "a window of {window_size} elements, {span} from first to last, is larger than a dim of {dim} with padding \
+                "a window of {window_size} elements, which spans {span}, is larger than a dim of {dim} with padding \
                  {before} and {after}"
             )));
         }

@@ -439,7 +439,7 @@ impl FunctionLowering<'_> {
         };
         let problem = Problem::new(what);
         PassError::User(vec![problem.with_help(
-            "a parameter's shape, or a match_cast before the use, must have the symbol as a dim of its own",
+            "the symbol must be by itself a dim of a parameter, or of a match_cast before the use",
         )])
     }
 

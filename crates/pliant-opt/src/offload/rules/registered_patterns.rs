@@ -43,7 +43,8 @@ pub fn pattern_rule(
         return Err(format!("{kernel:?} is not a valid name of a packed function"));
     }
     let rules = RuleSet::new([pattern.pattern.clone()], pliant_ops::registry());
-    let rules = Arc::new(rules.map_err(|e| format!("the rule '{name}': {e}"))?);
+    let rules =
+        Arc::new(rules.map_err(|e| format!("the pattern of the rule '{name}' is invalid: {e}"))?);
     let symbol = kernel.clone().into_owned();
     let make = move |_: &PassContext| -> Result<Box<dyn Rule>, PassError> {
         let (pattern, inputs, symbol) = (pattern.clone(), inputs.clone(), symbol.clone());
