@@ -312,7 +312,7 @@ impl BroadcastOperand {
         &self.value
     }
 
-    /// The element of the operand that is combined into the output element at `indices`.
+    /// The element of the operand that the output element at `indices` is computed from.
     pub fn at(&self, indices: &[te::Expr]) -> te::Expr {
         let skip = indices.len().saturating_sub(self.axes.len());
         let operand_indices = self.axes.iter().zip(&indices[skip..]).map(|(axis, i)| match axis {

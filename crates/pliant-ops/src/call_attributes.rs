@@ -14,8 +14,7 @@ impl InferCtx<'_> {
         attr(self.decl, self.attrs, key)
     }
 
-    /// Creates an error that blames the attribute `key`: its value is invalid, whatever the
-    /// operands are.
+    /// Creates an error about the attribute `key`, whose value is invalid for all operands.
     fn attr_error(&self, key: &str, message: impl AsRef<str>) -> InferError {
         self.error(message).of_attr(key)
     }
@@ -265,7 +264,7 @@ impl Sizes {
 }
 
 impl InferCtx<'_> {
-    /// Whether the value of this attribute is passed as an additional operand of the call, because
+    /// Whether the value of the attribute `key` is passed as an additional operand of the call, because
     /// it contains symbols.
     pub fn is_symbolic_attr(&self, key: &str) -> bool {
         self.decl.symbolic == Some(key) && self.args.len() > self.decl.operands.len()

@@ -100,7 +100,7 @@ impl Default {
     }
 }
 
-/// The declaration of an operator: an entry in the table of its group's file (`ops`).
+/// The declaration of an operator. Each file in `ops` contains a table of declarations.
 #[derive(Clone, Copy, Debug)]
 pub struct OpDecl {
     /// The full name of the operator, such as `relax.add`.
@@ -108,8 +108,8 @@ pub struct OpDecl {
     /// Alternative full names of the operator.
     pub aliases: &'static [&'static str],
     /// The keywords of the operands: `x`; `x?` for an optional one; `*xs` for all remaining ones.
-    /// If an operand does not contain elements of the computation, a word after a colon states its
-    /// kind ([`OperandKind`]), as in `indices: index` or `k?: size`.
+    /// If an operand is not numeric data but, for example, an index or a size, a word after a colon
+    /// states its kind ([`OperandKind`]), as in `indices: index` or `k?: size`.
     pub operands: &'static [&'static str],
     /// The names of the operator's attributes, with their defaults.
     pub attrs: &'static [(&'static str, Default)],

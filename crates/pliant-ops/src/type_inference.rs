@@ -26,7 +26,7 @@ pub struct InferCtx<'a> {
 pub struct TensorTy {
     /// The shape as the type of the operand states it.
     pub shape: TensorShape,
-    /// The dims, if all are known.
+    /// The dims of the tensor; `None` if one of them is unknown.
     pub dims: Option<Vec<Sym>>,
     /// The number of dims; `None` if it is unknown.
     pub ndim: Option<usize>,
@@ -39,9 +39,9 @@ pub struct TensorTy {
 /// The known properties of a list of sizes.
 #[derive(Clone, Debug)]
 pub struct SizesTy {
-    /// The sizes, if all are known.
+    /// The sizes in the list; `None` if one of them is unknown.
     pub dims: Option<Vec<Sym>>,
-    /// The number of sizes, if known.
+    /// The number of sizes in the list; `None` if it is unknown.
     pub ndim: Option<usize>,
 }
 

@@ -376,9 +376,9 @@ fn te_shape_to_tensor(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     })])
 }
 
-/// Adds checks to `stage` that no size of the tensor is negative and that its number of elements
-/// fits in 64 bits. A stage needs them if it reads only the sizes of a tensor. No other stage
-/// computes such a tensor and checks its sizes.
+/// Adds run-time checks to `stage` that no size in `dims` is negative and that their product fits in
+/// 64 bits. A stage that reads only the sizes of a tensor needs these checks, because the tensor
+/// itself is not computed and its sizes are not checked elsewhere.
 fn with_size_checks(ctx: &mut LegalizeCtx<'_>, mut stage: te::Tensor, dims: &[Sym]) -> te::Tensor {
     let op = ctx.decl.name;
     let zero = ctx.func.syms.int(0);

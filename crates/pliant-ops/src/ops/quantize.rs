@@ -114,7 +114,8 @@ fn infer_dequantize(ctx: &mut InferCtx<'_>) -> InferResult {
 /// of size 1 is broadcast.
 struct QuantParameter {
     value: Value,
-    /// The condition that the size is 1, if that is unknown at compile time.
+    /// The condition that the vector has size 1. `None` if this is known at compile time, or if the
+    /// parameter is a scalar.
     one: Option<Expr>,
 }
 

@@ -37,7 +37,7 @@ use super::tensor::{Compute, Tensor, TensorOp, placeholder};
 ///
 /// # Errors
 /// If the numbers, ranks, types or sizes of the states do not match, or if the first axis of a
-/// stage that reads a state is not the steps.
+/// stage that reads a state is not the step.
 pub fn scan(
     name: &str,
     init: &[Tensor],

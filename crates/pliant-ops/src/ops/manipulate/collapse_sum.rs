@@ -156,7 +156,7 @@ fn te_sum_to(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     Ok(vec![te::compute(shape, "T_cast", |i| te::cast(&sum.at(i), dtype))])
 }
 
-/// The check that a dim is kept or has the target size 1.
+/// The run-time check that the target size is 1 or equal to the size `actual` of the dim.
 fn collapse_check(ctx: &LegalizeCtx<'_>, target: &Expr, actual: &Expr) -> te::Check {
     let fits = te::or(&te::eq(target, &te::int(1)), &te::eq(target, actual));
     let op = ctx.decl.name;

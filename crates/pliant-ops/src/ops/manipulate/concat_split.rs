@@ -186,13 +186,13 @@ fn te_concat(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     })])
 }
 
-/// Maximum number of parts of a concatenation that is lowered to one expression, if each row
-/// selects its part once. The start of a part is the sum of all previous sizes, so the expression
-/// grows with the number of parts.
+/// Maximum number of parts of a concatenation that is lowered to one expression, for an axis other
+/// than the last one. The expression selects a part for each row. It grows with the number of parts,
+/// because the start of a part is the sum of all previous sizes.
 pub(super) const MAX_SELECTED_PARTS: usize = 64;
 
 /// Maximum number of parts like [`MAX_SELECTED_PARTS`], but for a concatenation along the last
-/// axis, where each element selects its part.
+/// axis. The expression then selects a part for each element.
 const MAX_SELECTED_PARTS_LAST_AXIS: usize = 8;
 
 /// Copies parts one after another, with constant code size per part. The rows over the dims before the axis are copied in

@@ -42,8 +42,10 @@ const SAME_SHAPE: &str = "predictions and labels must have the same shape";
 const SHAPE_WITHOUT_CLASSES: &str =
     "targets must have the shape of predictions without the class dim";
 
-/// The common dims of two operands. Dims are assumed to be equal unless they provably differ; if
-/// they do, the error is that the operands violate `requirement`.
+/// The common dims of two operands. Dims are assumed to be equal unless they provably differ.
+///
+/// # Errors
+/// If the ranks or two dims provably differ. The message is `requirement`, with the types.
 fn common_dims(
     ctx: &mut InferCtx<'_>,
     a: &[Sym],

@@ -175,7 +175,7 @@ impl RoiPooling {
         at
     }
 
-    /// Loops over all regions in parallel, and over the bins of each.
+    /// Emits a parallel loop over all regions, and loops over the bins of each region.
     fn for_each_bin(&self, b: &mut Body, mut write: impl FnMut(&mut Body, &RegionBin)) {
         let channels = self.axis_size(self.dims.channel);
         let (h, w) = (te::int(self.pooled[0]), te::int(self.pooled[1]));
