@@ -376,8 +376,8 @@ fn te_shape_to_tensor(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     })])
 }
 
-/// Adds run-time checks to `stage` that no size in `dims` is negative and that their product fits in
-/// 64 bits. A stage that reads only the sizes of a tensor needs these checks, because the tensor
+/// Adds run-time checks to `stage` that no size in `dims` is negative and that their product fits
+/// in 64 bits. A stage that reads only the sizes of a tensor needs these checks, because the tensor
 /// itself is not computed and its sizes are not checked elsewhere.
 fn with_size_checks(ctx: &mut LegalizeCtx<'_>, mut stage: te::Tensor, dims: &[Sym]) -> te::Tensor {
     let op = ctx.decl.name;

@@ -97,8 +97,8 @@ impl Liveness {
         order
     }
 
-    /// Records that a variable is captured by each local function that contains the sequence `seq`, which reads the variable, but
-    /// not the definition of the variable.
+    /// Records the captures of the variable `var`, which the sequence `seq` reads. Each local function that contains `seq`, but
+    /// not the definition of `var`, captures `var`.
     fn record_capture(&mut self, var: Var, mut seq: Seq, _: usize) {
         let root = self.root(var);
         // Parameters belong to the frame of their function, which outlives all captures.
@@ -134,8 +134,8 @@ impl Liveness {
         }
     }
 
-    /// Records a read of a variable. A read in a nested sequence counts for the binding, in the sequence that defines the
-    /// variable, that contains the nested sequence.
+    /// Records a read of the variable `var`. If a sequence nested in the defining sequence of `var` reads it, the binding of the
+    /// defining sequence that contains the nested sequence counts as the reader.
     fn record_direct_read(&mut self, var: Var, mut seq: Seq, mut index: usize) {
         let defining_seq = self.defs.get(&var).map(|d| d.0);
         while defining_seq != Some(seq) {

@@ -187,8 +187,8 @@ fn te_concat(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 }
 
 /// Maximum number of parts of a concatenation that is lowered to one expression, for an axis other
-/// than the last one. The expression selects a part for each row. It grows with the number of parts,
-/// because the start of a part is the sum of all previous sizes.
+/// than the last one. The expression selects a part for each row. It grows with the number of
+/// parts, because the start of a part is the sum of all previous sizes.
 pub(super) const MAX_SELECTED_PARTS: usize = 64;
 
 /// Maximum number of parts like [`MAX_SELECTED_PARTS`], but for a concatenation along the last

@@ -129,10 +129,10 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type(Some(dims), None, t.dtype))
 }
 
-/// Returns the index of the data element that is copied to position `i` of the padded axis. Position
-/// 0 is the first one after the leading padding. `n` is the size of the axis in the data. The index
-/// is written with comparisons instead of a division. Loops are split at these comparisons, so that
-/// vector loops copy the inner elements.
+/// Returns the index of the data element that is copied to position `i` of the padded axis.
+/// Position 0 is the first one after the leading padding. `n` is the size of the axis in the data.
+/// The index is written with comparisons instead of a division. Loops are split at these
+/// comparisons, so that vector loops copy the inner elements.
 fn source_index(mode: PadMode, i: &Expr, n: &Expr) -> Expr {
     let (zero, last) = (te::int(0), n - 1);
     match mode {

@@ -215,8 +215,8 @@ impl LayerTensors {
         }
     }
 
-    /// The row of the weight matrix for element `j` of gate `gate`. Each gate has `hidden` rows, and
-    /// the gates follow each other.
+    /// The row of the weight matrix for element `j` of gate `gate`. Each gate has `hidden` rows,
+    /// and the gates follow each other.
     pub fn gate_row(&self, gate: i64, j: &Expr) -> Expr {
         &self.hidden * gate + j
     }

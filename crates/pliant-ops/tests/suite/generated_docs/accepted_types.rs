@@ -57,8 +57,9 @@ pub fn element_types(decl: &OpDecl) -> Vec<(String, String)> {
     list
 }
 
-/// Whether operand `k` can be of this kind. It cannot if the type rule accepts an operand of
-/// unknown type after a first operand of some rank, but rejects a tensor (or tuple) in its place.
+/// Whether operand `k` can be of this kind. Tests the type rule with first operands of ranks 1 to
+/// 4. The result is false if the rule accepts an operand `k` of unknown type for some of these
+/// ranks, but no operand `k` of this kind.
 fn accepts_kind(decl: &OpDecl, k: usize, kind: Kind) -> bool {
     let open: Vec<usize> =
         (1..5).filter(|&rank| k > 0 && accepts(decl, k, None, Some(rank))).collect();
@@ -72,8 +73,8 @@ fn accepts_kind(decl: &OpDecl, k: usize, kind: Kind) -> bool {
     open.is_empty() || open.iter().any(any)
 }
 
-/// Whether an operand accepts the element type `dtype`. For no known rank may the type rule reject
-/// `dtype` and accept another element type.
+/// Whether an operand accepts the element type `dtype`. The result is false if there is a rank for
+/// which the type rule rejects `dtype` but accepts another element type.
 fn accepts_type(decl: &OpDecl, k: usize, kind: Kind, dtype: DType) -> bool {
     let mut accepted_once = false;
     for known in KNOWN_RANKS {
