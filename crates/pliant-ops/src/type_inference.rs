@@ -300,7 +300,7 @@ impl InferCtx<'_> {
                 (false, true) if may_adopt(y, x) => Ok(Some(x)),
                 _ => Err(self
                     .error(format!(
-                        "{first} is {x}, but {second} is {y}",
+                        "{first} is {x}, but {second} is {y}; their data types must be equal",
                         first = self.operand_name(i),
                         second = self.operand_name(j)
                     ))

@@ -43,7 +43,7 @@ CALLS: list[tuple[tuple[str, ...], str, str]] = [
     ((V,), 'R.hamming_window(R.prim_value(4), dtype="int32")', "float type"),
     ((F, F), "R.gather_elements(x, y)", "integers"),
     ((F, I), "R.gather_elements(x, y, axis=2)", "out of range"),
-    ((F, 'R.Tensor((2, 5), "int64")'), "R.gather_elements(x, y, axis=0)", "dim 1 of indices, 5, is larger"),
+    ((F, 'R.Tensor((2, 5), "int64")'), "R.gather_elements(x, y, axis=0)", "dim 1 of indices has size 5, which is larger"),
     ((F, I), "R.gather_nd(x, y)", "the last dim of indices is"),
     ((F, I), "R.gather_nd(x, y, batch_dims=2)", "batch_dims 2 is out of range"),
     ((F, F), "R.index_tensor(x, (y,))", "integers"),

@@ -135,7 +135,8 @@ fn check(name: &str, init: &[Tensor], update: &[Tensor], state: &[Tensor]) -> Re
         for (k, ((sd, ud), id)) in dims {
             if !provably_equal(sd, ud) || (k > 0 && !provably_equal(sd, id)) {
                 return error(format!(
-                    "dim {k} of {state_name} is {sd}, but that of its update is {ud} and that of its initial values is {id}"
+                    "dim {k} of {state_name} is {sd}, but dim {k} of its update is {ud} and dim {k} of \
+                     its initial values is {id}"
                 ));
             }
         }
@@ -256,7 +257,7 @@ mod tests {
         assert!(wrong.unwrap_err().0.contains("its update has 1"));
         let other = compute(vec![n.clone(), int(5)], "update", |_| float(0.0));
         let wrong = scan("scan", from_ref(&init), &[other], from_ref(&state));
-        assert!(wrong.unwrap_err().0.contains("dim 1 of s is 4, but that of its update is 5"));
+        assert!(wrong.unwrap_err().0.contains("dim 1 of s is 4, but dim 1 of its update is 5"));
         let flat = compute(vec![int(4)], "flat", |i| state.at(&[int(0), i[0].clone()]));
         let update = compute(vec![n.clone(), int(4)], "update", |i| flat.at(&i[1..]));
         let wrong = scan("scan", &[init], &[update], &[state]);

@@ -236,8 +236,8 @@ impl Rewriter {
         out: &mut Vec<Binding>,
     ) -> Result<Expr, PassError> {
         let span = func.var(var).span;
-        let output_error = |what: &str| {
-            let problem = Problem::new(what)
+        let output_error = |message: String| {
+            let problem = Problem::new(message)
                 .with_help(
                     "give the shape and dtype of each output in out_sinfo, e.g. R.Tensor((n, 4), \"float32\")",
                 )
@@ -245,10 +245,10 @@ impl Rewriter {
             PassError::User(vec![problem])
         };
         let TypeData::Tensor { shape, dtype } = func.types.get(ty).clone() else {
-            return Err(output_error("an output of a destination-passing call is not a tensor"));
+            return Err(output_error(format!("an output of a call of {op} is not a tensor")));
         };
         let dtype = dtype
-            .ok_or_else(|| output_error("an output of a destination-passing call has no dtype"))?;
+            .ok_or_else(|| output_error(format!("an output of a call of {op} has no dtype")))?;
         let shape = match shape {
             TensorShape::Dims(dims) => func.shape(&dims),
             TensorShape::Var(v) => match self.match_dims(func, v, out) {
@@ -258,15 +258,15 @@ impl Rewriter {
                     return Ok(self.bind_zeros(func, v, dtype, var, out));
                 }
                 None => {
-                    return Err(output_error(
-                        "an output of a destination-passing call has no known rank",
-                    ));
+                    return Err(output_error(format!(
+                        "an output of a call of {op} has no known rank"
+                    )));
                 }
             },
             TensorShape::Rank(_) | TensorShape::Unknown => {
-                return Err(output_error(
-                    "an output of a destination-passing call has no known shape",
-                ));
+                return Err(output_error(format!(
+                    "an output of a call of {op} has no known shape"
+                )));
             }
         };
         let (dtype, device) = (func.dtype_value(dtype), prim_int(func, 0));

@@ -81,7 +81,8 @@ pub(super) fn check_index_dims(
             if size_proofs::at_most(ctx.func, i[k], x[k]) == Some(false) {
                 let (a, b) = (ctx.dim_text(i[k]), ctx.dim_text(x[k]));
                 return Err(ctx.error(format!(
-                    "dim {k} of indices, {a}, is larger than that of {name}, {b}"
+                    "dim {k} of indices has size {a}, which is larger than {b}, the size of dim \
+                     {k} of {name}"
                 )));
             }
         }
@@ -104,7 +105,10 @@ pub(super) fn index_dim_checks(
             continue;
         }
         let (a, b) = (ctx.size(inner[k]), ctx.size(outer[k]));
-        let message = format!("{op}: dim {k} of indices, {a} = {{0}}, is larger than {b} = {{1}}");
+        let message = format!(
+            "{op}: dim {k} of indices, {a} = {{0}}, is larger than dim {k} of the indexed tensor, \
+             {b} = {{1}}"
+        );
         let cond = te::explain(&te::le(&a, &b), &[a, b]);
         checks.push(Check { axes: Vec::new(), cond, message: message.into() });
     }
