@@ -54,7 +54,7 @@ pub struct TirCall {
     pub name: Arc<str>,
     /// The input tensors. The caller must bind calls and tuple fields among them to variables.
     pub inputs: Vec<Expr>,
-    /// The sizes passed after the outputs.
+    /// The sizes that the call passes to the loop function after the outputs.
     pub tir_vars: Vec<Sym>,
     /// The types of the tensors that the loop function writes.
     pub out_tys: Vec<Type>,
@@ -159,7 +159,7 @@ impl Value {
         }
     }
 
-    /// The element at the given indices.
+    /// The element of the operand at `indices`. A scalar is returned as it is.
     pub fn at(&self, indices: &[te::Expr]) -> te::Expr {
         match self {
             Value::Tensor(t) => t.at(indices),
@@ -557,7 +557,7 @@ pub fn legalize(
 /// an index out of range accesses another element of the same tensor.
 ///
 /// # Errors
-/// As [`legalize`].
+/// The same errors as [`legalize`].
 pub fn legalize_with(
     func: &mut Function,
     op: Op,
@@ -602,7 +602,7 @@ pub fn constant_sizes_of(name: &str) -> ConstantSizes {
 /// can execute as views. `None` if the operator has no tensor expression.
 ///
 /// # Errors
-/// As [`legalize`].
+/// The same errors as [`legalize`].
 pub fn legalize_to_tir(
     func: &mut Function,
     op: Op,

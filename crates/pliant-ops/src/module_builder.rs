@@ -128,7 +128,7 @@ impl ModuleBuilder {
     /// that are calls or tuple fields are bound to variables first.
     ///
     /// # Errors
-    /// As [`call_te`](Self::call_te).
+    /// The same errors as [`call_te`](Self::call_te).
     pub fn emit_te(
         &mut self,
         builder: &mut FunctionBuilder<'_>,
@@ -162,7 +162,7 @@ pub fn te_call(
 /// expressions.
 ///
 /// # Errors
-/// As [`te_call`].
+/// The same errors as [`te_call`].
 pub fn te_call_with_sizes(
     func: &mut Function,
     hint: &str,

@@ -118,7 +118,7 @@ pub struct OpDecl {
     /// The attributes that are lists. A single number stands for a list of the given length ([`OpSignature::lists`]). The
     /// defaults of these attributes are lists.
     pub lists: &'static [(&'static str, usize)],
-    /// The type inference of a call.
+    /// The function that infers the type of a call.
     pub infer: InferFn,
     /// Whether a call has no side effects.
     pub pure: bool,

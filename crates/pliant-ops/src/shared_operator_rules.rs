@@ -273,7 +273,7 @@ pub fn te_unary(
 /// 16-bit floats, the formula is computed in float32 and rounded once.
 ///
 /// # Errors
-/// As for [`te_unary`].
+/// The same errors as [`te_unary`].
 pub fn te_unary_steps(ctx: &mut LegalizeCtx<'_>, f: impl Fn(&te::Expr) -> te::Expr) -> TeResult {
     te_unary(ctx, "compute", |x| {
         let dtype = x.ty().dtype;

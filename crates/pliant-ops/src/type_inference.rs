@@ -51,7 +51,7 @@ impl InferCtx<'_> {
         InferError::new(format!("{}: {}", self.op(), message.as_ref()))
     }
 
-    /// The operator that the call calls.
+    /// The called operator.
     pub fn op(&self) -> Op {
         Op::new(self.decl.name)
     }

@@ -119,7 +119,7 @@ pub fn create_prim_func(args: &[Arg]) -> Result<PrimFunc, TeError> {
 /// became parameters.
 ///
 /// # Errors
-/// As for [`create_prim_func`].
+/// The same errors as [`create_prim_func`].
 pub fn create_prim_func_with_vars(args: &[Arg]) -> Result<CreatedPrimFunc, TeError> {
     create_prim_func_assuming(args, &AssumedDims::default())
 }
@@ -128,7 +128,7 @@ pub fn create_prim_func_with_vars(args: &[Arg]) -> Result<CreatedPrimFunc, TeErr
 /// assumed to be equal to other sizes.
 ///
 /// # Errors
-/// As for [`create_prim_func`].
+/// The same errors as [`create_prim_func`].
 pub fn create_prim_func_assuming(
     args: &[Arg],
     assumed: &AssumedDims,

@@ -656,7 +656,7 @@ impl Reducer {
         }
     }
 
-    /// Combines two values.
+    /// The expression in which the reducer combines the values `a` and `b`.
     pub fn combine(&self, a: &Expr, b: &Expr) -> Expr {
         match self {
             Reducer::Sum => binary(BinOp::Add, a, b),

@@ -45,7 +45,7 @@ impl<'a> KernelCall<'a> {
     /// Sets an operand that may be absent.
     ///
     /// # Panics
-    /// As for [`Self::operand`].
+    /// In the same cases as [`Self::operand`].
     pub fn optional(self, name: &str, operand: Option<impl Into<TensorView<'a>>>) -> Self {
         match operand {
             Some(operand) => self.operand(name, operand),

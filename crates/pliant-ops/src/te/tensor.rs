@@ -40,7 +40,7 @@ pub enum TensorOp {
 pub struct Compute {
     /// The output axes, one per dim.
     pub axes: Vec<IterVar>,
-    /// The element at these axes. A reduction may occur only at the top.
+    /// The formula of the element at the indices `axes`. A reduction may occur only at its top.
     pub body: Expr,
     /// Conditions that are checked at run time before the stage.
     pub checks: Vec<Check>,

@@ -107,7 +107,7 @@ impl TensorView<'_> {
     /// and the last `inner` dims, which are not merged.
     ///
     /// # Panics
-    /// As for [`Self::flatten`].
+    /// In the same cases as [`Self::flatten`].
     pub fn rows(mut self, axis: usize, inner: usize) -> Self {
         assert!(self.whole, "only the view of a whole tensor can be divided into rows");
         let product = |dims: &[Expr]| dims.iter().fold(int(1), |all, dim| all * dim);

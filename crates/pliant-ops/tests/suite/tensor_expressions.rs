@@ -281,7 +281,7 @@ fn sizes_round_trip_through_symbolic_integers() {
     assert_eq!(te::simplify(&(n.expr() + n.expr() - n.expr() * 2)).as_int(), Some(0));
 }
 
-/// `e = e * e`, repeated `levels` times.
+/// Squares an expression `levels` times. Both factors of each product are the same node.
 fn squared(e: Expr, levels: u32) -> Expr {
     (0..levels).fold(e, |e, _| &e * &e)
 }

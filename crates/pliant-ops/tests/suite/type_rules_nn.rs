@@ -118,8 +118,8 @@ fn elementwise_with_unknown_operands() {
     );
 }
 
-/// After fifty layers, the sizes are still small formulas such as `(h + 31) // 32`, because nested
-/// divisions are merged into one.
+/// Checks that the sizes after fifty layers are still small formulas such as `(h + 31) // 32`,
+/// because nested divisions are merged into one.
 #[test]
 fn sizes_stay_small_after_fifty_layers() {
     let mut calls = Calls::new();

@@ -2,9 +2,9 @@
 //! TVM's `OpPatternKind`.
 //!
 //! Each block that writes one element per point of its axes is classified by the elements that it reads. The class of a function
-//! is the largest class of its blocks. Elementwise operations can be fused onto the outputs of a reduction with additional
-//! elementwise blocks (softmax, layer normalisation). All other functions are opaque: those with calls, predicates, assertions
-//! other than size checks, several writes per block, loops without blocks, or writes to an input.
+//! is the largest class of its blocks, except that a function with both reductions and elementwise blocks (softmax, layer
+//! normalisation) is [`OpPattern::OutEWiseFusable`]. A function is opaque if it contains calls, predicates, assertions other than
+//! size checks, several writes per block, loops without blocks, or writes to an input.
 
 use pliant_ir::tir::visit::{for_each_expr, for_each_expr_in, for_each_stmt};
 use pliant_ir::tir::{
@@ -13,7 +13,7 @@ use pliant_ir::tir::{
 };
 use rustc_hash::FxHashSet;
 
-/// How an operator can be fused. The values are those of the attribute `op_pattern`.
+/// How an operator can be fused. The number of each variant is its value in the attribute `op_pattern`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum OpPattern {

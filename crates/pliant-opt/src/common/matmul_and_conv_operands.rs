@@ -39,9 +39,9 @@ pub fn matmul_pattern(a: &Pattern, b: &Pattern) -> Pattern {
 /// A matmul with an optional bias: the operands of `R.matmul` or `R.linear`.
 #[derive(Clone, Copy, Debug)]
 pub struct MatrixProduct {
-    /// The left operand.
+    /// The left operand of the matmul.
     pub x: Expr,
-    /// The right operand.
+    /// The right operand of the matmul, before a transpose.
     pub right: Expr,
     /// Whether the right operand is transposed before the multiplication.
     pub transposed: bool,

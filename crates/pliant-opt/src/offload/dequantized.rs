@@ -50,7 +50,7 @@ pub(crate) struct DequantizedWeights {
 /// Scales or zero points that are repeated or broadcast over a matrix.
 #[derive(Clone, Debug)]
 pub(crate) struct BroadcastNumbers {
-    /// The numbers, in row-major order.
+    /// The scales or zero points, in row-major order.
     pub numbers: Vec<f64>,
     /// The number of rows and columns of `numbers`.
     pub size: [usize; 2],

@@ -9,12 +9,12 @@ pub(crate) trait KernelAttributes: Sized {
     /// Sets the kernel attribute `name`.
     fn attribute(self, name: &str, value: AttrValue) -> Self;
 
-    /// Sets a float attribute.
+    /// Sets the float attribute `name`.
     fn float(self, name: &str, value: f64) -> Self {
         self.attribute(name, AttrValue::float(value))
     }
 
-    /// Sets an attribute to one of its named values.
+    /// Sets the attribute `name` to one of its named values.
     fn text(self, name: &str, choice: &str) -> Self {
         self.attribute(name, AttrValue::str(choice))
     }

@@ -105,7 +105,7 @@ impl fmt::Debug for RuleInfo {
 
 /// An offload rule during one run of the pass. It may cache packed constants.
 pub trait Rule {
-    /// Runs before the first site of a function.
+    /// Runs before the rule is tried on the first call of a function.
     fn begin(&mut self, _: &Function) {}
 
     /// Tries to replace the call at a site.
@@ -114,10 +114,10 @@ pub trait Rule {
     /// If the replacement fails; this ends the compilation. A decision to keep the call is not an error.
     fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError>;
 
-    /// Runs once for each function in which the rule replaced a call, after the last site.
+    /// Runs once for each function in which the rule replaced a call, after the rule has been tried on the last call.
     ///
     /// # Errors
-    /// Errors end the compilation.
+    /// If this method returns an error, the compilation ends.
     fn finish(&mut self, _: &mut Function, _: &PassContext, _: &MayWrite) -> Result<(), PassError> {
         Ok(())
     }
@@ -134,17 +134,17 @@ pub struct Offloaded {
     /// The other variables that are replaced, such as the root if it has an epilogue. Nothing else reads them, and their bindings
     /// are removed.
     pub removed: Vec<Var>,
-    /// The new call.
+    /// The call that replaces the bindings.
     pub value: Expr,
 }
 
 /// The reason why a rule keeps a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeepReason {
-    /// The rule is not meant for such calls, so that no remark is made.
+    /// The rule is not meant for this kind of call, so no remark is made.
     NotApplicable,
-    /// The rule is meant for such calls, but the kernel does not support this call or would not be faster. A remark states the
-    /// reason.
+    /// The rule is meant for this kind of call, but the kernel does not support this call or would not be faster. A remark states
+    /// the reason.
     Because(Cow<'static, str>),
 }
 

@@ -51,7 +51,7 @@ use crate::common::lowered_operators::{format_names, relax_func};
 /// The term that replaces a size, with the arena that contains it.
 #[derive(Clone, Debug)]
 pub struct SizeTerm {
-    /// The arena of the term.
+    /// The arena that contains the term.
     pub arena: Arc<SymArena>,
     /// The term, which refers to sizes by the names of its variables.
     pub size: Sym,

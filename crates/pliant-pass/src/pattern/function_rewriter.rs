@@ -501,7 +501,8 @@ fn nontermination_error(
     PassError::User(vec![Problem::new(message).at(func.var(b.var).span).with_help(help)])
 }
 
-/// Whether two expressions are structurally equal, where operands that access the field of a tuple equal the field itself.
+/// Whether two expressions are structurally equal. An operand that accesses a field of a tuple expression counts as equal to the
+/// field itself.
 fn same_expr(func: &Function, a: Expr, b: Expr) -> bool {
     if a == b {
         return true;

@@ -160,23 +160,23 @@ impl Pattern {
         Pattern::new(PatternKind::Call { callee: self.clone(), args, more: true })
     }
 
-    /// Creates a pattern that matches like this one, but only calls with these attribute values.
+    /// Creates a pattern of the calls that match this pattern and have these attribute values.
     pub fn has_attr<'a>(&self, attrs: impl IntoIterator<Item = (&'a str, AttrValue)>) -> Pattern {
         let attrs = attrs.into_iter().map(|(k, v)| (k.into(), v)).collect();
         Pattern::new(PatternKind::Attrs(self.clone(), attrs))
     }
 
-    /// Creates a pattern that matches like this one, but only values of this data type.
+    /// Creates a pattern of the values that match this pattern and have this data type.
     pub fn has_dtype(&self, dtype: DType) -> Pattern {
         Pattern::new(PatternKind::DType(self.clone(), dtype))
     }
 
-    /// Creates a pattern that matches like this one, but only values of this shape.
+    /// Creates a pattern of the values that match this pattern and have this shape.
     pub fn has_shape(&self, sizes: impl IntoIterator<Item = SizePattern>) -> Pattern {
         Pattern::new(PatternKind::Shape(self.clone(), sizes.into_iter().collect()))
     }
 
-    /// Creates a pattern that matches like this one, but only values of this type.
+    /// Creates a pattern of the values that match this pattern and have this type.
     pub fn has_type(&self, ty: TypePattern) -> Pattern {
         Pattern::new(PatternKind::Type(self.clone(), ty))
     }

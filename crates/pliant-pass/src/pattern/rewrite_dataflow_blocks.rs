@@ -102,8 +102,8 @@ pub struct BlockMatches<'c> {
     from: usize,
 }
 
-/// The number of candidate variables for the first pattern that one search tries. A search does not notice variables that are
-/// excluded after its start. With a small range, few searches find a match again that overlaps with an earlier one.
+/// The number of candidate variables for the first pattern that one search tries. After each match, the same candidates are
+/// tried again, because the variables of the match are excluded from then on. A small number bounds this repeated work.
 const WINDOW: usize = 32;
 
 impl<'c> BlockMatches<'c> {

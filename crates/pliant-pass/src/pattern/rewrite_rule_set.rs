@@ -25,7 +25,8 @@ pub(crate) struct Rule {
 #[derive(Clone, Debug, Default)]
 pub struct RuleSet {
     pub(crate) rules: Vec<Rule>,
-    /// For each operator, the indices of the rules that match its calls and only calls of specific operators.
+    /// Maps each operator to the indices of the rules that match its calls. Rules that match calls of any operator are only in
+    /// `any_op`.
     by_op: FxHashMap<Op, Vec<u32>>,
     /// The indices of the rules that may match calls of any operator.
     any_op: Vec<u32>,

@@ -374,7 +374,7 @@ fn patterns_of_a_context_match_different_calls() {
     assert!(in_block(&mut f, &ctx).is_none());
 }
 
-/// Rejects calls with impossible operands, result dtypes or attribute values.
+/// Checks that patterns of calls with impossible operands, result dtypes or attribute values are rejected.
 #[test]
 fn type_inference_detects_calls_that_can_never_match() {
     let never = |p: &Pattern| {

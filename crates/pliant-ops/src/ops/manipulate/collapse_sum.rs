@@ -48,7 +48,7 @@ pub static DECLS: &[OpDecl] = &[
 /// How a dim of data is reduced.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DimReduction {
-    /// The dim is a dim of the result.
+    /// The dim is kept in the result.
     Kept,
     /// The elements along the dim are summed.
     Summed,

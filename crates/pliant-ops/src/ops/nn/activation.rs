@@ -120,7 +120,8 @@ fn scale_negative(x: &Expr, slope: &Expr) -> Expr {
     te::select(&te::lt(x, &te::int_of(0, x.ty().dtype)), &(x * slope), x)
 }
 
-/// The axis of the slopes; `None` if there is one slope for all elements.
+/// The axis along which the slopes in the operand `alpha` vary. `None` if `alpha` has only one
+/// slope.
 fn prelu_axis(ctx: &mut InferCtx<'_>, ndim: usize) -> Result<Option<usize>, InferError> {
     let alpha = ctx.tensor(1)?;
     let one = match (&alpha.dims, alpha.ndim) {

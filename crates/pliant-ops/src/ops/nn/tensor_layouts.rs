@@ -47,7 +47,7 @@ impl Layout {
     /// The layout of the result: the attribute `out_layout`, or the layout of the data by default.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// The same errors as [`read`](Self::read).
     pub fn of_output(
         ctx: &InferCtx<'_>,
         data: &Layout,

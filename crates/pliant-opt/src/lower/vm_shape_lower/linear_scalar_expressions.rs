@@ -41,8 +41,8 @@ impl FunctionLowering<'_> {
         }
     }
 
-    /// Converts a symbolic expression to a linear sum of scalar parameters, or to a comparison of such a sum with 0; `None` for
-    /// other expressions.
+    /// Converts a symbolic expression to a linear sum of scalar parameters, or to the comparison of a linear sum with 0. `None`
+    /// for other expressions.
     pub fn linear_sum(&self, func: &Function, value: Sym) -> Option<LinearSum> {
         let is_known = |terms: &[(i64, Sym)]| {
             terms.len() <= MAX_TERMS && terms.iter().all(|(_, s)| self.scalars.contains_key(s))

@@ -51,6 +51,7 @@
 //! [`LowerRuntimeBuiltin`](crate::lower::lower_runtime_builtin)), and no local functions. A function that still contains other
 //! operators is left unchanged, because lowering them introduces sizes. The functions that it calls are also left unchanged,
 //! because its types define some of their sizes.
+//!
 //! # Keeps
 //! The order of existing calls. Types lose dims that mention symbols, except those of the
 //! parameters.

@@ -130,7 +130,7 @@ impl Matrix<'_> {
     }
 }
 
-/// The greatest common divisor.
+/// The greatest common divisor of `a` and `b`, by Euclid's algorithm.
 fn greatest_common_divisor(mut a: usize, mut b: usize) -> usize {
     while b != 0 {
         (a, b) = (b, a % b);

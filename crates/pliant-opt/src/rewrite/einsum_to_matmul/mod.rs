@@ -133,7 +133,7 @@ impl Einsum {
         (benefit >= copy_cost).then_some(plan)
     }
 
-    /// The run-time that a matmul saves compared with generated loops, on the same scale as [`copy_cost`].
+    /// The run time that a matmul saves compared with generated loops, on the same scale as [`copy_cost`].
     fn benefit(&self, plan: &Plan, independent: [bool; 2]) -> Cost {
         let is_float = matches!(self.dtype, DType::Float32 | DType::Float64);
         match self.dtype {

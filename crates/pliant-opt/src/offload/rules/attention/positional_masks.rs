@@ -27,11 +27,11 @@ const MAX_DEPTH: u32 = 12;
 /// The keys `j` that are visible to query `i`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyBound {
-    /// All keys.
+    /// All keys are visible.
     All,
-    /// The keys with `j <= i + offset`.
+    /// The keys with `j <= i + offset` are visible.
     UpTo(Sym),
-    /// The keys with `j >= i + offset`.
+    /// The keys with `j >= i + offset` are visible.
     From(Sym),
 }
 
@@ -138,7 +138,7 @@ const COMPARISONS: [(Op, Comparison); 4] = [
 /// Maximum magnitude of the integers that are analyzed. Within this limit, 32-bit arithmetic on positions does not wrap around
 /// for any size that kernels support.
 const MAX_INTEGER: i64 = 1 << 30;
-/// Maximum size that kernels support.
+/// Maximum size of a dim that kernels support.
 const MAX_SIZE: i64 = 1 << 28;
 /// Maximum difference between the integers at adjacent positions.
 const MAX_STEP: i64 = 4;
@@ -146,7 +146,8 @@ const MAX_STEP: i64 = 4;
 /// An integer tensor whose elements increase by a constant step along each of the last two axes.
 #[derive(Clone, Copy)]
 struct Ramp {
-    /// For the last axis and the axis before it: the step and the size. `None` if the integers do not change along the axis.
+    /// The (step, size) of the last axis and of the axis before it, in this order. `None` if the integers do not change along the
+    /// axis.
     axes: [Option<(i64, Sym)>; 2],
     /// The element at index 0 of both axes.
     first: Sym,

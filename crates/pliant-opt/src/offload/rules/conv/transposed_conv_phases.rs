@@ -25,7 +25,7 @@ pub(super) struct Phase {
 
 /// One dim of a phase: its taps and its padding.
 struct PhaseDim {
-    /// For each tap of the phase, in the order of the inputs, the tap of the weights.
+    /// The taps of the phase, as indices of taps of the weights, in the order of the inputs that they read.
     taps: Vec<i64>,
     /// The padding before the inputs. If negative, the first inputs are cropped.
     before: i64,
