@@ -25,8 +25,8 @@ pub(crate) struct Rule {
 #[derive(Clone, Debug, Default)]
 pub struct RuleSet {
     pub(crate) rules: Vec<Rule>,
-    /// Maps each operator to the indices of the rules that match its calls. Rules that match calls of any operator are only in
-    /// `any_op`.
+    /// Maps each operator that a rule requires to the indices of all rules that may match its calls, including the rules in
+    /// `any_op`. For other operators, only the rules in `any_op` are tried.
     by_op: FxHashMap<Op, Vec<u32>>,
     /// The indices of the rules that may match calls of any operator.
     any_op: Vec<u32>,
