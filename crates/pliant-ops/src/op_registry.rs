@@ -113,9 +113,9 @@ impl Registry {
     /// group.
     ///
     /// # Errors
-    /// If other operators' names begin with this name and a dot (`a` if there is `a.b`), if the
-    /// name begins with an operator's name and a dot (`a.b` if there is `a`), or if another
-    /// operator has the same id.
+    /// If the name is a group of existing operators (`a` if there is `a.b`), if an existing
+    /// operator would be its group (`a.b` if there is `a`), or if another operator has the same
+    /// id.
     pub(crate) fn check_name_is_free(&self, name: &str) -> Result<(), InferError> {
         if let Some(other) = self.by_id(op_id(name)) {
             let other = other.name();

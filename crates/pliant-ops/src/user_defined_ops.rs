@@ -65,9 +65,9 @@ impl fmt::Debug for UserOp {
 /// Registering a name again replaces the operator.
 ///
 /// # Errors
-/// If the name does not consist of words and dots, is the name of a library operator, or cannot be
-/// an attribute of a Python module: other operators' names begin with the name and a dot (`a` if
-/// there is `a.b`), or the name begins with an operator's name and a dot (`a.b` if there is `a`).
+/// If the name does not consist of words and dots, is the name of a library operator, is a group of
+/// existing operators (`a` if there is `a.b`), or has an existing operator as its group (`a.b` if
+/// there is `a`).
 pub fn register_user_op(spec: UserOpSpec) -> Result<Op, InferError> {
     let full =
         if spec.name.starts_with("relax.") { spec.name } else { format!("relax.{}", spec.name) };

@@ -23,9 +23,9 @@ pub(super) fn defined_vars(stage: &Extern) -> Vec<Var> {
     vars
 }
 
-/// Rejects stages that cannot become a block. The reason is a reduction, an access with a wrong
-/// number of indices, a store to a tensor that is not a buffer of the stage, or an expression with
-/// too many terms when written out as a tree.
+/// Rejects stages that cannot become a block. Such a stage contains a reduction, an access with a
+/// wrong number of indices, a store to a tensor that is not a buffer of the stage, or an expression
+/// with too many terms when written out as a tree.
 pub(super) fn validate(stage: &Extern) -> Result<(), TeError> {
     let name = &stage.name;
     let mut stage_buffers: FxHashSet<&Tensor> = stage.outs.iter().collect();

@@ -124,9 +124,9 @@ fn kills_by_index(
     kills
 }
 
-/// Returns the variables whose values must not be killed. These are the fields of tuples that a sequence returns, because later
-/// passes expand the tuples and refer to the fields, and the operands and results of in-place calls, because they are two names
-/// of one value.
+/// Returns the variables whose values must not be killed: the fields of tuples that a sequence returns, and the operands and
+/// results of in-place calls. Later passes expand the returned tuples and refer to their fields. The operand and the result of an
+/// in-place call are two names of one value.
 fn values_kept_alive(func: &Function, live: &Liveness) -> FxHashSet<Var> {
     let mut kept_alive = FxHashSet::default();
     // A nested sequence may return a tuple that the enclosing sequence creates.

@@ -50,8 +50,8 @@ fn same_layout(f: &PrimFunc, a: Buffer, b: Buffer) -> bool {
         && a.shape.iter().zip(&b.shape).all(|(&x, &y)| equal_sizes(x, y))
 }
 
-/// Whether the only write to `to` is in a block whose iterations write different elements, and all reads of `from` are in the
-/// written value and have the indices of the written element. `None` if there is no such write.
+/// Whether each element of `from` is read only to compute the element of `to` with the same indices. `None` if the function has
+/// side effects other than a single write to `to`, or if that write may store an element twice.
 fn reads_only_written_elements(f: &PrimFunc, from: Buffer, to: Buffer) -> Option<bool> {
     let (mut writes, mut effects) = (Vec::new(), false);
     for_each_stmt(f, f.body, |s| match f.stmt(s) {

@@ -167,7 +167,7 @@ struct LayoutRewriter<'a> {
     namer: Option<Namer>,
 }
 
-/// A binding that is rewritten, and the list `out` to which the rewriter appends the new bindings that precede it.
+/// A binding that is rewritten. The rewriter appends the new bindings that precede this binding to `out`.
 struct Site<'a> {
     func: &'a mut Function,
     binding: Binding,

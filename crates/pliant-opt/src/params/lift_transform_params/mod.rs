@@ -182,7 +182,7 @@ fn liftable(func: &Function, weights: &[Var], effects: &Effects) -> Vec<Binding>
     out
 }
 
-/// The operator that marks a value that must not be lifted, nor anything that depends on it.
+/// The operator that marks a value that must not be lifted. Values that depend on the marked value are not lifted either.
 const STOP_LIFT_PARAMS: Op = Op::new("relax.builtin.stop_lift_params");
 
 /// Whether a value can be evaluated once, before the inputs are known, instead of in every call, with the same result.

@@ -59,8 +59,8 @@ pub(super) fn transposed_keys(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> 
     }
 }
 
-/// Recognises keys whose batch and head dims are merged, which are then transposed and whose merged dim is split again. Returns
-/// the keys. The PyTorch exporter writes transposes of keys in this way.
+/// Recognises a transpose of keys in the form that the PyTorch exporter writes: the batch and head dims are merged, the result is
+/// transposed, and the merged dim is split again. Returns the keys.
 fn keys_with_merged_heads(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Option<Expr> {
     let &[batch, heads, size, rows] = cx.func.ty(kt).dims()? else { return None };
     let mut merged_scale = *scale;

@@ -47,9 +47,9 @@ pub(super) fn filters_fit_8_bits(c: &Convolution) -> bool {
     })
 }
 
-/// Packs the matrix `[taps * channels of a group, filters of a group]` of each group into quads (four adjacent values of the
-/// inner dim), one group after the other. Depthwise weights are packed as bytes `[taps, channels]`, with zeros up to a multiple
-/// of four taps. `None` if a filter does not fit 8 bits.
+/// Packs the weights of each group, one group after the other. The matrix `[taps * channels of a group, filters of a group]` is
+/// packed into quads, which are four adjacent values of the inner dim. Depthwise weights are packed as bytes `[taps, channels]`,
+/// with zeros up to a multiple of four taps. `None` if a filter does not fit 8 bits.
 ///
 /// # Errors
 /// If memory cannot be allocated.
