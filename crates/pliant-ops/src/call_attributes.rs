@@ -264,8 +264,8 @@ impl Sizes {
 }
 
 impl InferCtx<'_> {
-    /// Whether the value of the attribute `key` is passed as an additional operand of the call, because
-    /// it contains symbols.
+    /// Whether the value of the attribute `key` is passed as an additional operand of the call,
+    /// because it contains symbols.
     pub fn is_symbolic_attr(&self, key: &str) -> bool {
         self.decl.symbolic == Some(key) && self.args.len() > self.decl.operands.len()
     }

@@ -65,7 +65,8 @@ fn output_padding(ctx: &InferCtx<'_>, window: &Window, n: usize) -> Result<Vec<i
         let limit = window.strides[k].max(window.dilation[k]);
         if e >= limit {
             return Err(ctx.error(format!(
-                "output_padding is {e}, but must be less than {limit}, the larger of stride and dilation"
+                "output_padding is {e}, but must be less than {limit}, the larger of stride and \
+                 dilation"
             )));
         }
     }

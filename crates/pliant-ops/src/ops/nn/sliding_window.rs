@@ -82,8 +82,8 @@ impl Window {
             let (dim, window_size, span) =
                 (ctx.dim_text(dim), ctx.dim_text(window_size), ctx.dim_text(span));
             return Err(ctx.error(format!(
-                "a window of {window_size} elements, which spans {span}, is larger than a dim of {dim} with padding \
-                 {before} and {after}"
+                "a window of {window_size} elements, which spans {span}, is larger than a dim of \
+                 {dim} with padding {before} and {after}"
             )));
         }
         Ok(count)
