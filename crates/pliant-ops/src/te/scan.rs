@@ -118,8 +118,8 @@ fn check(name: &str, init: &[Tensor], update: &[Tensor], state: &[Tensor]) -> Re
         }
         if s.ndim() == 0 || i.ndim() != s.ndim() || u.ndim() != s.ndim() {
             return error(format!(
-                "{state_name} has {} dims, but its initial values have {} and its update has {}; all \
-                 must have the same number of dims, and the first dim must be the number of steps",
+                "{state_name} has {} dims, but its initial values have {} and its update has {}; \
+                 all must have the same number of dims, and the first dim must be the number of steps",
                 s.ndim(),
                 i.ndim(),
                 u.ndim()
@@ -136,8 +136,8 @@ fn check(name: &str, init: &[Tensor], update: &[Tensor], state: &[Tensor]) -> Re
         for (k, ((sd, ud), id)) in dims {
             if !provably_equal(sd, ud) || (k > 0 && !provably_equal(sd, id)) {
                 return error(format!(
-                    "dim {k} of {state_name} is {sd}, but dim {k} of its update is {ud} and dim {k} \
-                     of its initial values is {id}"
+                    "dim {k} of {state_name} is {sd}, but dim {k} of its update is {ud} and dim \
+                     {k} of its initial values is {id}"
                 ));
             }
         }
