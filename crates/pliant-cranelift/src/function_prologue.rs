@@ -109,7 +109,7 @@ impl FuncGen<'_, '_> {
                     tensors.push(TensorArg { position, buffer });
                 }
                 VarTy::Value(ty) => {
-                    let value = self.scalar_argument(args, offset, ty)?;
+                    let value = self.scalar_argument(args, offset, ty, &f.var(param).name)?;
                     if ty == Ty::I64 && !self.is_unbounded(position) {
                         let name = &f.var(param).name;
                         self.check_range(
@@ -149,12 +149,12 @@ impl FuncGen<'_, '_> {
         Ok(())
     }
 
-    /// Loads a scalar argument, which the caller passes as int64 or float64.
-    fn scalar_argument(&mut self, args: Value, offset: i32, ty: Ty) -> Gen<Value> {
+    /// Loads the scalar argument of the parameter `name`, which the caller passes as int64 or float64.
+    fn scalar_argument(&mut self, args: Value, offset: i32, ty: Ty, name: &str) -> Gen<Value> {
         let machine_type = scalar_type(ty.dtype);
         if ty.lanes != 1 {
             return unsupported(format!(
-                "a parameter has the vector type {ty}; declare a scalar or a buffer"
+                "the parameter '{name}' has the vector type {ty}; declare a scalar or a buffer"
             ));
         }
         if ty.dtype.is_float() {

@@ -506,8 +506,8 @@ impl FuncGen<'_, '_> {
         let linked = extern_fn(name).filter(|callee| callee.from_script());
         let Some(callee) = linked else {
             return unsupported(format!(
-                "the function '{name}' called by T.call_extern is not linked: a Rust program registers it with \
-                 pliant::register_symbol"
+                "the function '{name}' called by T.call_extern is not linked; register it in the Rust \
+                 program with pliant::register_symbol"
             ));
         };
         if callee.params.len() != rest.len() {

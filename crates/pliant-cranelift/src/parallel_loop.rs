@@ -98,9 +98,11 @@ impl FuncGen<'_, '_> {
             match self.vars.get(&v) {
                 Some(ExprValue::Scalar(value)) => captures.vars.push((v, *value)),
                 Some(_) => {
-                    return unsupported(
-                        "the body of a parallel loop uses a vector that is defined outside of the loop; define it in the body",
-                    );
+                    let name = &self.f.var(v).name;
+                    return unsupported(format!(
+                        "the body of a parallel loop uses the vector '{name}', which is defined outside of the loop; define it \
+                         in the body"
+                    ));
                 }
                 None => {
                     let name = &self.f.var(v).name;
@@ -112,9 +114,11 @@ impl FuncGen<'_, '_> {
         }
         for b in names.buffers {
             if let Some(BufferLocation::Registers(_)) = self.locations.get(&b) {
-                return unsupported(
-                    "the body of a parallel loop uses a buffer that is allocated in registers outside of the loop; allocate it in the body",
-                );
+                let name = &self.f.buffer(b).name;
+                return unsupported(format!(
+                    "the body of a parallel loop uses the buffer '{name}', which is allocated in registers outside of the loop; \
+                     allocate it in the body"
+                ));
             }
             captures.buffers.push((b, self.base_address(b)?));
             captures.limits.extend(self.limits.get(&b).map(|&limits| (b, limits)));

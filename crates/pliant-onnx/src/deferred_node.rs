@@ -140,9 +140,10 @@ impl DeferredNode {
     fn model(&self, operands: &[OperandSpec]) -> Result<Model, Problem> {
         let mut proto = self.proto.clone();
         let wrong = || {
-            Problem::invalid(
-                "the call of a deferred node has another number of operands than the node",
-            )
+            Problem::invalid(format!(
+                "the call of a deferred ONNX node must pass one operand for each input of the node, but passes {}",
+                operands.len()
+            ))
         };
         let graph = proto.graph.as_mut().ok_or_else(wrong)?;
         if graph.input.len() != operands.len() {

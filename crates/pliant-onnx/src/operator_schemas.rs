@@ -326,10 +326,9 @@ fn report_unimported_domains(
         let what = if domain.is_empty() { "ONNX's own operators" } else { domain };
         let message =
             format!("{owner} uses {what}, but does not import an opset of it (opset_import)");
-        problems.push(
-            Problem::invalid(message)
-                .with_help(format!("add onnx.helper.make_opsetid(\"{domain}\", VERSION)")),
-        );
+        problems.push(Problem::invalid(message).with_help(format!(
+            "add onnx.helper.make_opsetid(\"{domain}\", VERSION) to opset_import"
+        )));
     }
 }
 

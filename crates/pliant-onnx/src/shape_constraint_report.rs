@@ -194,7 +194,7 @@ impl SymbolInfo {
                 let help = "declare a range that contains the sizes that the nodes need";
                 Problem::invalid(message).with_help(help).at_node(&c.node, &c.operator)
             }
-            None => Problem::invalid(format!("the symbol {name} has no size{range}"))
+            None => Problem::invalid(format!("no size{range} exists for the symbol {name}"))
                 .with_help("the ranges of dims that share a symbol must overlap"),
         }
     }

@@ -260,23 +260,23 @@ impl Frame {
 
     /// Allocates an output of the given type.
     fn new_output(&self, interp: &Interpreter<'_>, ty: Type) -> Result<Tensor> {
-        let unknown = |what: &str| {
+        let invalid = |reason: &str| {
             let text = pliant_ir::print::type_text(&self.func, ty);
             InterpError::unsupported(format!(
-                "the {what} of an output is unknown, because its type is {text}"
+                "an output of type {text} cannot be allocated: {reason}"
             ))
         };
         let TypeData::Tensor { shape, dtype } = self.func.types.get(ty) else {
-            return Err(unknown("type"));
+            return Err(invalid("the type is not a tensor type"));
         };
-        let dtype = dtype.ok_or_else(|| unknown("data type"))?;
+        let dtype = dtype.ok_or_else(|| invalid("the data type is unknown"))?;
         match shape {
             TensorShape::Dims(dims) => interp.alloc_tensor(&self.sizes(dims)?, dtype),
             TensorShape::Var(v) => match self.vars.get(v) {
                 Some(Value::Shape(dims)) => interp.alloc_tensor(dims, dtype),
-                _ => Err(unknown("shape")),
+                _ => Err(invalid("the shape is unknown")),
             },
-            TensorShape::Rank(_) | TensorShape::Unknown => Err(unknown("shape")),
+            TensorShape::Rank(_) | TensorShape::Unknown => Err(invalid("the shape is unknown")),
         }
     }
 }

@@ -226,7 +226,7 @@ impl Frame {
         let (name, location) = (&self.name, dim.location());
         let text = self.func.syms.display(dim.want);
         InterpError::unsupported(format!(
-            "{name}: {location} is {text}, which does not define its symbols"
+            "{name}: {location} is declared as {text}, but its symbols cannot be computed from the actual size"
         ))
     }
 

@@ -19,7 +19,7 @@ impl Frame {
                 None => {
                     let name = &func.var(*v).name;
                     return Err(InterpError::unsupported(format!(
-                        "{}: '{name}' is read before it is defined, or after it was killed",
+                        "{}: '{name}' is read before it is defined, or after R.memory.kill_tensor or a similar operator released it",
                         self.name
                     )));
                 }

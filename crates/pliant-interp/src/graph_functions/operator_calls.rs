@@ -160,7 +160,10 @@ impl ConcreteCall {
         let size = |s| {
             let value = func.syms.as_int(s);
             value.ok_or_else(|| {
-                InterpError::unsupported("a size of the lowered call is not a constant")
+                InterpError::unsupported(format!(
+                    "an operand of the lowered operator call contains the size {}, which is not a constant",
+                    func.syms.display(s)
+                ))
             })
         };
         Ok(match func.expr(e) {
@@ -190,7 +193,7 @@ impl ConcreteCall {
             ExprData::Call { callee: Callee::Op(NULL_VALUE), .. } => Value::None,
             _ => {
                 return Err(InterpError::unsupported(
-                    "an operand of a lowered call must be a variable or a constant, or a tuple of these",
+                    "an operand of a lowered operator call must be a variable or a constant, or a tuple of these",
                 ));
             }
         })
@@ -224,9 +227,13 @@ impl ConcreteCall {
         }
         args.extend(outputs.iter().cloned());
         for &size in &call.tir_vars {
-            let value = self.func.syms.as_int(size);
-            let text = "a size of the lowered call is not a constant";
-            args.push(Value::Int(value.ok_or_else(|| InterpError::unsupported(text))?));
+            let value = self.func.syms.as_int(size).ok_or_else(|| {
+                let size = self.func.syms.display(size);
+                let text =
+                    format!("{}: the size argument {size} is not a constant", call.name);
+                InterpError::unsupported(text)
+            });
+            args.push(Value::Int(value?));
         }
         interp.nested_call(&call.name, |interp| {
             loop_functions::call(interp, &call.name, &call.func, &args)

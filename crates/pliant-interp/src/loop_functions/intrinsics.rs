@@ -115,7 +115,7 @@ impl LoopFrame<'_, '_, '_> {
                 Val::Str(s) => Value::Str(s),
                 Val::Tensor(t) => Value::Tensor(t),
                 Val::Address(view, 0) => Value::Tensor(View::tensor(&view).clone()),
-                _ => return Err(unsupported("an argument of T.call_packed is a vector, or the address of an element other than the first one")),
+                _ => return Err(unsupported("T.call_packed does not support vector arguments, and supports only the address of the first element of a buffer")),
             });
         }
         let Some((Value::Str(name), rest)) = values.split_first() else {

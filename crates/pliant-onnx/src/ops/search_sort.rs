@@ -33,7 +33,7 @@ fn arg_extremum(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     let axis = n.axis(n.attrs().int("axis")?.unwrap_or(0), dims.len())?;
     if n.func().syms.as_int(dims[axis]) == Some(0) {
         return Err(Problem::invalid(format!(
-            "axis {axis} is empty, so it has no largest or smallest element"
+            "axis {axis} of input 0 has size 0, so it has no largest or smallest element"
         )));
     }
     let attrs = ints_attr("axis", axis as i64).with("keepdims", AttrValue::Bool(keep));

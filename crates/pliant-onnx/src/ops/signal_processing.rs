@@ -67,7 +67,7 @@ fn dft(n: &mut Node<'_, '_>) -> ConvertResult {
         return Err(Problem::known_only_at_run_time(
             "the last dim of input 0 (1 for real, 2 for complex numbers)",
         )
-        .with_help("declare the number in the file, or with dynamic_shapes"));
+        .with_help("declare the dim as a constant in the model file, or with dynamic_shapes"));
     }
     let mut args = vec![x];
     if n.has_input(1) {

@@ -177,10 +177,12 @@ fn counts_to_columns(n: &mut Node<'_, '_>, counts: Expr, columns: &[i64]) -> Exp
     let fits = columns.len() as i64 == known - 1 && columns.iter().all(|&c| c >= 0);
     if !fits || max_column >= known.saturating_mul(16) {
         return Err(Problem::invalid(format!(
-            "'ngram_indexes' must have a column number of at least 0, not much above the number of n-grams, for each of the \
-             {} n-grams in 'pool_int64s', but has {} numbers",
+            "'ngram_indexes' must have {} column numbers from 0 to {}, one for each n-gram in 'pool_int64s', but has {} numbers \
+             from {} to {max_column}",
             known - 1,
-            columns.len()
+            known.saturating_mul(16) - 1,
+            columns.len(),
+            columns.iter().copied().min().unwrap_or(-1)
         )));
     }
     let mut from = vec![known - 1; (max_column + 1) as usize];

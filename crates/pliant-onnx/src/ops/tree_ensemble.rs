@@ -197,7 +197,8 @@ fn membership_sets(modes: &[i64], values: &[f64]) -> Result<Vec<Vec<f64>>, Probl
     // Every position, including leaves, takes the space of the longest set.
     if width.saturating_mul(2 * modes.len()) > MAX_MEMBERS {
         return Err(Problem::unsupported(format!(
-            "sets of up to {width} members at {} nodes exceed the limit of {MAX_MEMBERS} members",
+            "'membership_values' has sets of up to {width} members: for {} nodes, all padded to this length, the sets exceed \
+             the limit of {MAX_MEMBERS} members",
             modes.len()
         )));
     }

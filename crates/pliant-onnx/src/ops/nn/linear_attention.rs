@@ -32,9 +32,9 @@ fn linear_attention(n: &mut Node<'_, '_>) -> ConvertResult {
         [(4, "decay", rule.starts_with("gated")), (5, "beta", rule.ends_with("delta"))]
     {
         if n.has_input(i) != is_used {
-            let must = if is_used { "needs" } else { "takes no" };
+            let requirement = if is_used { "required" } else { "not allowed" };
             return Err(Problem::invalid(format!(
-                "update_rule '{rule}' {must} {what} (input {i})"
+                "with update_rule '{rule}', {what} (input {i}) is {requirement}"
             )));
         }
     }

@@ -266,7 +266,7 @@ fn axes_from_scales(
     for (&axis, scale) in axes.iter().zip(known) {
         if !scale.is_finite() || scale <= 0.0 {
             return Err(Problem::invalid(format!(
-                "'scales' contains {scale}, but must be positive and finite"
+                "'scales' contains {scale}, but every scale must be positive and finite"
             )));
         }
         let to = scaled_size(n, dims[axis], scale)?;
@@ -308,7 +308,7 @@ fn axes_from_quotients(
             Some(scale) if scale > 0.0 => (scaled_size(n, from, scale)?, Scale::Known(scale)),
             Some(scale) => {
                 return Err(Problem::invalid(format!(
-                    "'scales' contains {scale}, but must be positive and finite"
+                    "'scales' contains {scale}, but every scale must be positive and finite"
                 )));
             }
             None => {
