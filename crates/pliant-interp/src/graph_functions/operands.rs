@@ -19,7 +19,7 @@ impl Frame {
                 None => {
                     let name = &func.var(*v).name;
                     return Err(InterpError::unsupported(format!(
-                        "{}: '{name}' is read before it is defined, or after R.memory.kill_tensor or a similar operator released it",
+                        "{}: '{name}' is read before it is defined, or after an operator such as R.memory.kill_tensor released it",
                         self.name
                     )));
                 }

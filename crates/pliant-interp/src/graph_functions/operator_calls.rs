@@ -229,8 +229,7 @@ impl ConcreteCall {
         for &size in &call.tir_vars {
             let value = self.func.syms.as_int(size).ok_or_else(|| {
                 let size = self.func.syms.display(size);
-                let text =
-                    format!("{}: the size argument {size} is not a constant", call.name);
+                let text = format!("{}: the size argument {size} is not a constant", call.name);
                 InterpError::unsupported(text)
             });
             args.push(Value::Int(value?));
