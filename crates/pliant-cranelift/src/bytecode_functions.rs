@@ -25,11 +25,12 @@ use pliant_pool::parallel_map;
 use crate::compilation_unit::{UnitMemory, host_isa};
 use crate::function_builder::{constant_mem_flags, mem_flags};
 
-/// One piece of a bytecode function, which is compiled to one machine function: the bytecode
-/// function, and the index of the piece in it.
+/// A piece of a bytecode function: a range of its instructions that is compiled to one machine function. The fields are the
+/// bytecode function and the index of the piece in the function.
 type Piece<'a> = (&'a VmFunction, usize);
 
-/// Number of pieces in a compilation unit, which has its own executable pages.
+/// Maximum number of pieces (ranges of instructions of bytecode functions) in a compilation unit. Each unit has its own
+/// executable pages.
 const PIECES_PER_UNIT: usize = 32;
 
 /// Compiles all bytecode functions of the executable `exe` to native bodies.
@@ -256,14 +257,15 @@ impl BodyGen {
         b.inst_results(call)[0]
     }
 
-    /// Returns `code` from the piece to the driver if `condition` is nonzero.
+    /// Returns `code` from the piece to the driver (the VM's loop that runs pieces) if `condition` is nonzero.
     fn exit_if(&self, b: &mut FunctionBuilder<'_>, condition: Value, code: Value) {
         let next = b.create_block();
         b.ins().brif(condition, self.exit, &[BlockArg::Value(code)], next, &[]);
         b.switch_to_block(next);
     }
 
-    /// Emits an exit from the piece if the attention word has changed. The driver then resumes at instruction `at`.
+    /// Emits an exit from the piece if the attention word has changed. The driver (the VM's loop that runs pieces) then
+    /// resumes at instruction `at`.
     fn check_attention(&self, b: &mut FunctionBuilder<'_>, at: usize) {
         let now = b.ins().atomic_load(types::I64, mem_flags(), self.attention);
         let seen = b.ins().load(types::I64, mem_flags(), self.context, OFFSET_SEEN as i32);

@@ -68,7 +68,7 @@ pub(crate) fn mask_bits(lanes: u16) -> Option<u32> {
     }
 }
 
-/// Memory flags for bit casts of vectors, which fix the order of lanes.
+/// Memory flags for bit casts of vectors. They fix the order of the lanes to little-endian.
 pub(crate) fn bitcast_flags() -> MemFlagsData {
     MemFlagsData::new().with_endianness(Endianness::Little)
 }

@@ -171,8 +171,8 @@ pub const MAX_ASSERT_ARGS: usize = CheckFailure::MAX_ASSERT_ARGS;
 pub struct AssertArgs([AtomicI64; 1 + MAX_ASSERT_ARGS]);
 
 impl AssertArgs {
-    /// Replaces `{0}`, `{1}`, ... in `message` by the stored integers. Returns the message unchanged if the integers belong to
-    /// another status.
+    /// Replaces `{0}`, `{1}`, ... in `message` by the stored integers. Returns the message unchanged if the integers were
+    /// stored for a status other than `status`.
     pub fn fill(&self, status: i64, message: &str) -> String {
         if self.0[0].load(Ordering::Relaxed) != status {
             return message.to_string();

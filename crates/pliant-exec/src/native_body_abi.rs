@@ -6,8 +6,8 @@
 //! body keeps no state across calls and can be left and resumed at every instruction.
 //!
 //! A body never calls another body. To enter a bytecode function, the runtime entry pushes a frame,
-//! and the body returns [`ENTERED`] to the driver, which runs the function of the top frame.
-//! Therefore neither recursion nor tail calls use native stack.
+//! and the body returns [`ENTERED`] to the driver (the VM's loop that runs bodies), which runs the
+//! function of the top frame. Therefore neither recursion nor tail calls use native stack.
 //!
 //! A body is split into pieces of [`BODY_PIECE`] instructions. A piece is a C function of the
 //! context and the index of the instruction to start at, which must be in the piece. It returns a
@@ -64,8 +64,8 @@ pub struct BodyContext {
     /// The address of the VM's attention word, a counter that is incremented on every interrupt. A body reads it
     /// before every call and every backward jump.
     pub attention: *const AtomicU64,
-    /// The last value of the attention word that the driver has handled. If the attention word differs, the body returns
-    /// [`ATTENTION`].
+    /// The last value of the attention word that the driver (the VM's loop that runs native bodies) has handled. If the
+    /// attention word differs, the body returns [`ATTENTION`].
     pub seen: u64,
     /// The runtime entries (VM functions) that a native body may call.
     pub entries: *const BodyEntries,

@@ -46,8 +46,8 @@ fn call(
     kernel.call(vec![tensor(index, &[k]), tensor(data, &[n]), output(out, &[n])], runtime)
 }
 
-/// A test case: the body of a loop function, the indices, and the expected output for the data 0 to 7 and an output of
-/// zeros; `None` if the call must fail.
+/// A test case: the body of a loop function, the indices `b`, and the expected output if the data `x` are 0 to 7 and the
+/// output is initially zero. The expected output is `None` if the call must fail.
 type Case = (&'static str, &'static [i64], Option<[f32; 8]>);
 
 const CASES: &[Case] = &[

@@ -51,7 +51,7 @@ class Module:
     assert_eq!(*seen.lock().unwrap(), [1, 2, 4, 0, 8, 1, 16, 70]);
 }
 
-/// A step of gradient descent updates the weights in place.
+/// Tests that a step of gradient descent in the module updates the weights in place.
 #[test]
 fn weights_are_updated_in_place() {
     let text = r#"
@@ -152,7 +152,7 @@ def main(x: R.Tensor, y: R.Tensor(dtype="int64")) -> R.Object:
     assert_eq!(items[2].as_shape().unwrap(), [6]);
 }
 
-/// The shape that a packed function computes determines the size of an output.
+/// Tests that the shape that a packed function computes determines the size of an output.
 #[test]
 fn outputs_are_allocated_with_computed_shapes() {
     let text = r#"
