@@ -1,4 +1,4 @@
-//! [`IRModule`]: named functions of both levels. Every pass maps an `IRModule` to an `IRModule`.
+//! [`IRModule`]: named graph functions and loop functions. Every pass maps an `IRModule` to an `IRModule`.
 
 use std::sync::Arc;
 

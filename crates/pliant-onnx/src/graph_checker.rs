@@ -207,8 +207,8 @@ impl<'m> GraphChecker<'m> {
         self.problems.push(problem);
     }
 
-    /// Reports that a node reads a name that is not defined at that point. `definition` is the node that defines the name later;
-    /// its flag is true if this is the reading node itself. `None`: no node defines the name.
+    /// Reports that a node reads a name that is not defined at that point. `definition` is the node that defines the name
+    /// later, with a flag that is true if this node is also the reader; `None` if no node defines the name.
     fn report_undefined(
         &mut self,
         node: &NodeProto,

@@ -273,8 +273,8 @@ impl<'a> TirPrinter<'a> {
         out
     }
 
-    /// Queues `body` for printing at the same indentation. It is the scope of the statement just printed, such as a `let`, and in
-    /// the script the rest of the same statement list.
+    /// Queues `body`, the scope of the statement just printed (such as a `let`), for printing at the same indentation. In
+    /// the script, `body` continues the same statement list.
     fn rest(&self, body: Stmt, indent: usize, in_block: bool, stack: &mut Vec<Pending>) {
         if !self.flatten(body).is_empty() {
             stack.push(Pending::Body { stmt: body, indent, in_block });

@@ -112,7 +112,7 @@ impl NewKernelCall {
     /// Adds the call to a function under construction, with results of the given types.
     ///
     /// # Errors
-    /// Those of the type inference of [`CALL_KERNEL`].
+    /// The errors of the type inference of [`CALL_KERNEL`].
     pub fn add_to(
         self,
         func: &mut Function,

@@ -21,7 +21,7 @@ entity_impl!(Type, "type");
 pub enum TensorShape {
     /// All dims of the shape are known as symbolic integers.
     Dims(Box<[Sym]>),
-    /// The value of a variable of shape type. The rank is known if the type of the variable states it.
+    /// The shape is the value of a variable of shape type. Its rank is known if the type of the variable states it.
     Var(Var),
     /// Only the number of dims is known.
     Rank(u32),

@@ -1,4 +1,4 @@
-//! Tests of the printer for both levels.
+//! Tests the printer of graph functions and loop functions.
 
 use crate::test_op_registry::{TestOps, matmul};
 use pliant_ir::op::{CALL_TIR, NoOps, Op};

@@ -54,7 +54,7 @@ pub struct ImportOptions {
 pub enum DimSpec {
     /// The dim has a constant size.
     Size(i64),
-    /// A symbol with the given name.
+    /// The dim is the symbol with the given name.
     Name(String),
     /// The dim is a new symbol without a given name.
     Any,
