@@ -21,8 +21,8 @@ pub enum Value {
     Symbolic(SymTensor),
     /// A small float tensor whose elements are computed from sizes, as fractions of symbolic terms.
     Rational(RationalTensor),
-    /// A tensor of a narrow element type (of 2, 4 or 8 bits that the IR lacks), with the value that
-    /// stores its elements in another dtype.
+    /// A tensor whose ONNX element type is narrow (2, 4 or 8 bits, without a dtype in the IR), and the value that stores its
+    /// elements in another dtype.
     Narrow(DataType, Box<Value>),
     /// An absent optional input, or an optional without a value.
     Absent,

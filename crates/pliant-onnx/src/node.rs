@@ -99,7 +99,8 @@ impl<'n, 'm> Node<'n, 'm> {
         self.materialize_as(&value, || format!("input {i}"))
     }
 
-    /// The narrow element type of input `i`, and the tensor that stores its elements; `None` if the element type is not narrow.
+    /// The narrow element type ([`Value::Narrow`]) of input `i`, and the tensor that stores its elements; `None` if the
+    /// element type is not narrow.
     ///
     /// # Errors
     /// If type inference fails.

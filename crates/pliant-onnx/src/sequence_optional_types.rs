@@ -261,7 +261,7 @@ impl Node<'_, '_> {
     /// opposite.
     ///
     /// # Errors
-    /// If the value is that of a failed node.
+    /// If the value is the result of a node that could not be converted.
     pub fn object_of_value(&mut self, value: &Value) -> Result<(Expr, ObjectType), Problem> {
         match value {
             Value::Object(e, object_type) => Ok((*e, object_type.clone())),

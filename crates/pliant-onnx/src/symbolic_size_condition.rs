@@ -105,7 +105,8 @@ impl SizeRelation {
         })
     }
 
-    /// If the relation compares a symbol with a constant: the symbol, and the minimum and the maximum that the relation allows.
+    /// Returns the symbol of a relation that compares a symbol with a constant, and the minimum and the maximum that the
+    /// relation allows. Returns `None` for other relations.
     pub fn symbol_bounds(&self, syms: &mut SymArena) -> Option<(SymVar, Option<i64>, Option<i64>)> {
         let SizeRelation::Predicate(cond) = *self else { return None };
         let SymKind::Cmp(op, a, b) = syms.kind(cond) else { return None };

@@ -48,7 +48,7 @@ struct Frame {
     blocks: Vec<Block>,
     /// The block to which bindings are added. If it is `None`, the next binding opens a plain block.
     open_block: Option<Block>,
-    /// If the sequence is the body of a local function: the function and its parameters.
+    /// The local function whose body the sequence is, and its parameters; `None` for other sequences.
     func: Option<(FuncId, Vec<Var>)>,
 }
 

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::Importer;
 use crate::imported_value::Value;
 
-/// The number of nodes from which on a symbolic size counts as large and is replaced by a symbol.
+/// Minimum number of nodes of a symbolic size that counts as large. Large sizes are replaced by symbols.
 const MAX_TERM_NODES: usize = 128;
 
 /// The symbols that have been introduced in place of large symbolic sizes.

@@ -131,11 +131,12 @@ fn variadic(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResu
     Ok(vec![accumulate(n, op)?.into()])
 }
 
-/// Emits calls of a binary operator that combine all inputs, from left to right.
+/// Creates the problem that a node with a variadic operator has no inputs.
 fn no_inputs_problem() -> Problem {
     Problem::invalid("the node has no inputs, but needs at least one")
 }
 
+/// Emits calls of a binary operator that combine all inputs, from left to right.
 fn accumulate(n: &mut Node<'_, '_>, op: &str) -> ExprResult {
     let mut inputs = n.tensors()?.into_iter();
     let first = inputs.next().ok_or_else(no_inputs_problem)?;
@@ -346,7 +347,7 @@ fn cast_symbolic(n: &mut Node<'_, '_>, to: DType) -> Option<Value> {
     }
 }
 
-/// Input 0 of the node as a tensor. Narrow floats are converted to float32.
+/// Input 0 of the node as a tensor. Floats of 4 and 8 bits, which are stored as bit patterns, are converted to float32.
 fn decoded_input(n: &mut Node<'_, '_>) -> ExprResult {
     match n.narrow_tensor(0)? {
         Some((ty, codes)) if subbyte_types::is_narrow_float(ty) => {
@@ -356,7 +357,7 @@ fn decoded_input(n: &mut Node<'_, '_>) -> ExprResult {
     }
 }
 
-/// Casts input 0 of the node to a narrow element type.
+/// Casts input 0 of the node to a narrow element type (see [`Value::Narrow`]).
 fn cast_to_narrow(n: &mut Node<'_, '_>, to: DataType) -> ConvertResult {
     let saturate = n.attrs().int("saturate")?.unwrap_or(1) != 0;
     let x = decoded_input(n)?;

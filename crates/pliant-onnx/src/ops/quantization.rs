@@ -36,7 +36,7 @@ pub(super) fn integer_range(dtype: DType) -> Result<(f64, f64), Problem> {
     })
 }
 
-/// Rounds to the nearest even integer, adds a zero point, and saturates to the range of a dtype.
+/// Rounds to the nearest integer (ties to even), adds a zero point, and saturates to the range of a dtype.
 pub(super) fn round_and_saturate(
     n: &mut Node<'_, '_>,
     x: Expr,

@@ -287,8 +287,8 @@ impl<'s> FuncParser<'_, 's> {
         Ok(last)
     }
 
-    /// Whether the last statement of a branch is `_: R.Tuple = R.tuple()`. The printer ends the branches this way if the `if` has
-    /// no name.
+    /// Whether the last statement of a branch is `_: R.Tuple = R.tuple()`. The printer ends both branches with this
+    /// statement if the `if` defines no variable.
     fn is_discarded(&self, branch: &[Stmt<'s>]) -> bool {
         let annotated = branch.last().filter(|last| annotation_of(last).is_some());
         annotated.and_then(plain_assignment).is_some_and(|(target, value)| {

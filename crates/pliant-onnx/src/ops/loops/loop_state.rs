@@ -42,7 +42,7 @@ impl LoopState {
     /// Creates the state before the first iteration from named values.
     ///
     /// # Errors
-    /// If a value is that of a failed node.
+    /// If a value is the result of a node that could not be converted.
     pub fn new(n: &mut Node<'_, '_>, first: Vec<(String, Value)>) -> Result<LoopState, Problem> {
         let count = first.len();
         let mut state = LoopState {

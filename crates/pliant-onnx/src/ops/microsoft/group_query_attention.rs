@@ -38,8 +38,8 @@ fn check_supported(n: &Node<'_, '_>) -> Result<(), Problem> {
         )
 }
 
-/// The positions of the new tokens in their sequences. They come from an input or are computed from the length of the past. For a
-/// prompt, ONNX Runtime reads only the first element of that input.
+/// The positions of the new tokens in their sequences, from the input `position_ids`, or computed from the length of the
+/// past if this input is absent. For a prompt, ONNX Runtime reads only the first element of `position_ids`.
 fn token_positions(n: &mut Node<'_, '_>, length: Sym, past: Option<Sym>) -> ExprResult {
     let zero = n.func().syms.int(0);
     let past = past.unwrap_or(zero);
@@ -68,8 +68,8 @@ fn token_positions(n: &mut Node<'_, '_>, length: Sym, past: Option<Sym>) -> Expr
     n.op("relax.where", &[prompt, consecutive, position_ids])
 }
 
-/// Emits a run-time check of the sequence lengths against the number of keys (past and new). With past keys, every sequence must
-/// be exactly as long. A prompt, which has no past keys, may contain shorter sequences.
+/// Emits a run-time check of the sequence lengths against the number of keys (past and new). If there are past keys, every
+/// sequence length must equal the number of keys. A prompt, which has no past keys, may contain shorter sequences.
 fn check_sequence_ends(
     n: &mut Node<'_, '_>,
     last_positions: Expr,

@@ -247,7 +247,8 @@ fn norm_exponent(n: &Node<'_, '_>) -> Result<i64, Problem> {
     }
 }
 
-/// Converts `LpPool`, the p-norm of each window. It is computed as the root of the mean of powers times the window size.
+/// Converts `LpPool`, the p-norm of each window: `(window size * mean(|x| ** p)) ** (1 / p)`. An average pooling computes
+/// the mean.
 fn lp_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     let p = norm_exponent(n)?;
     let ceil = n.attrs().int("ceil_mode")?.unwrap_or(0) != 0;
