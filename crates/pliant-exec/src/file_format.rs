@@ -110,7 +110,7 @@ impl Executable {
     /// Serialises the executable. [`Executable::from_bytes`] is the inverse.
     ///
     /// # Errors
-    /// As [`Executable::write_to`].
+    /// The same errors as [`Executable::write_to`].
     pub fn to_bytes(&self) -> Result<Vec<u8>, ExecError> {
         let mut bytes = Vec::new();
         self.write_to(&mut bytes)?;
@@ -121,7 +121,7 @@ impl Executable {
     /// it. Executables that are mapped from an earlier file at this path stay valid.
     ///
     /// # Errors
-    /// As [`Executable::write_to`].
+    /// The same errors as [`Executable::write_to`].
     pub fn save(&self, path: &Path) -> Result<(), ExecError> {
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         // Makes the name of the temporary file unique among processes and saves.
@@ -199,7 +199,7 @@ impl Executable {
     /// aligned is copied.
     ///
     /// # Errors
-    /// As [`Executable::from_bytes`].
+    /// The same errors as [`Executable::from_bytes`].
     pub fn from_storage(storage: Storage) -> Result<Executable, ExecError> {
         let bytes = if storage.is_empty() {
             &[][..]

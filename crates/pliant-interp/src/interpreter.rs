@@ -83,7 +83,7 @@ thread_local! {
 /// Runs a function like [`run`], with the given options.
 ///
 /// # Errors
-/// As [`run`].
+/// The same errors as [`run`].
 pub fn run_with(
     module: &IRModule,
     func_name: &str,
@@ -97,7 +97,7 @@ pub fn run_with(
 /// Calls a function value, which may be the result of an earlier run of the same module.
 ///
 /// # Errors
-/// As [`run`].
+/// The same errors as [`run`].
 pub fn run_func(
     module: &IRModule,
     func: &Func,

@@ -132,7 +132,7 @@ fn all_problems(model: &Model, graph: &GraphProto, options: &ImportOptions) -> V
 /// ```
 ///
 /// # Errors
-/// As [`import`].
+/// The same errors as [`import`].
 pub fn import_with(
     model: &Model,
     options: &ImportOptions,

@@ -29,7 +29,7 @@ pub(crate) enum ErrorKind {
     UnknownName,
     /// The script uses a name that the script language does not have.
     UnknownConstruct,
-    /// Wrong arguments of a construct or an operator.
+    /// A construct or an operator has wrong arguments.
     Arguments,
     /// The script uses a value of the wrong kind.
     Value,
@@ -39,7 +39,7 @@ pub(crate) enum ErrorKind {
     Infer,
     /// A dataflow variable is used outside its block.
     Dataflow,
-    /// A call with side effects where they are not allowed.
+    /// A call has side effects where they are not allowed.
     Purity,
     /// The structure of a function or module is invalid.
     Structure,

@@ -41,8 +41,8 @@ impl LoopFuncTable {
         self.functions.insert(name.into(), function);
     }
 
-    /// Adds the native body of the bytecode function `name`, split into pieces. A VM uses native
-    /// bodies only if every bytecode function of the executable has one.
+    /// Adds the native body of the bytecode function `name`, split into pieces: machine functions for consecutive ranges of
+    /// its instructions. A VM uses native bodies only if every bytecode function of the executable has one.
     ///
     /// # Safety
     /// The pieces must follow the ABI in `pliant_exec::native_body_abi` and be generated from
@@ -168,7 +168,7 @@ pub(crate) struct LinkedFunction {
     pub(crate) num_regs: usize,
     pub(crate) ops: Box<[Op]>,
     pub(crate) operands: Box<[Operand]>,
-    /// The pieces of the function's native body. Empty if the function has no native body.
+    /// The machine functions of the pieces of the function's native body. Empty if the function has no native body.
     pub(crate) native: Arc<[BodyFn]>,
     /// The index of the function in the executable's function table, for error messages.
     pub(crate) index: u32,

@@ -225,7 +225,7 @@ unsafe fn text<'t>(start: *const u8, len: u64) -> Option<&'t str> {
 /// Records the error of a library kernel, as the VM's implementation of [`ReportError`](pliant_exec::abi::ReportError).
 ///
 /// # Safety
-/// As for [`call_packed`]. In addition, the message must be readable for its given length.
+/// The same requirements as for [`call_packed`]. In addition, the message must be readable for its given length.
 pub(crate) unsafe extern "C" fn report_error(
     runtime: *const KernelRuntime,
     kind: u64,

@@ -1,13 +1,13 @@
 //! Memory of running programs: each thread has a lock-free pool of free blocks with a size limit.
 //!
 //! A released storage goes to the pool of the releasing thread. The next storage of a similar size
-//! reuses it. Memory use follows the current shapes: at the end of a run, blocks beyond the limit
-//! ([`set_pool_limit`]), or beyond the memory that each of the last two runs needed if that is more,
-//! are returned to the system. So repeated runs of the same size allocate no memory, and a single
-//! large run keeps none. During a run, blocks beyond [`RUNNING_FACTOR`] times the limit are returned
-//! unless this run or the last one needed them. Returning blocks that the next layer or the next run
-//! needs would cause page faults and zero-filling: 6 % of the time of DenseNet-121 with two images
-//! of 256 x 320.
+//! reuses it. At the end of a run, the pool keeps blocks up to the limit ([`set_pool_limit`]), or up
+//! to the memory that each of the last two runs needed if that is larger. It returns all other
+//! blocks to the system. So repeated runs of the same size allocate no memory, and memory that only
+//! a single large run needed is returned. During a run, the pool keeps blocks up to
+//! [`RUNNING_FACTOR`] times the limit, and blocks that this run or the last one needed. Returning
+//! blocks that the next layer or the next run needs would cause page faults and zero-filling: 6 % of
+//! the time of DenseNet-121 with two images of 256 x 320.
 //!
 //! A block belongs to the VM that allocated it; no other VM reuses it. When a VM is dropped, its
 //! blocks are removed from the pools of all threads ([`Owner`]).
@@ -34,8 +34,8 @@ const CLASSES: usize = 4 * usize::BITS as usize;
 
 /// Minimum number of bytes of a request that may take a block of a larger size class.
 const MIN_SHARED_BYTES: usize = 64 << 10;
-/// The number of larger size classes in which such a request looks for a free block. Blocks are up
-/// to 4 times as large as requested.
+/// The number of larger size classes in which a request of at least [`MIN_SHARED_BYTES`] looks for a free block. Blocks are
+/// up to 4 times as large as requested.
 const SHARED_CLASSES: usize = 8;
 
 static LIMIT: AtomicUsize = AtomicUsize::new(DEFAULT_LIMIT);
@@ -74,7 +74,7 @@ struct Pool {
     taken: usize,
     /// The maximum of `taken` during the current run, or during the last run if none is running.
     peak: usize,
-    /// The maximum of `taken` during the run before.
+    /// The maximum of `taken` during the run before the run that `peak` describes.
     last_peak: usize,
 }
 

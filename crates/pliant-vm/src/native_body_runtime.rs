@@ -21,7 +21,8 @@ use crate::{Value, VmError};
 /// The reason why a runtime entry stopped the run.
 enum Failure {
     Error(VmError),
-    /// A panic, which is caused by a bug. The driver resumes the panic, because native bodies cannot unwind.
+    /// A panic, which is caused by a bug. The driver (the loop that calls native bodies) resumes the panic, because native
+    /// bodies cannot unwind.
     Panic(Box<dyn Any + Send>),
 }
 
@@ -92,8 +93,8 @@ impl State<'_, '_> {
     }
 }
 
-/// Runs `op`, the operation of a runtime entry. If the operation fails or panics, records the
-/// failure in the driver's state.
+/// Runs `op`, the operation of a runtime entry. If the operation fails or panics, records the failure in the state of the
+/// driver (the loop that calls native bodies).
 ///
 /// # Safety
 /// `context` is the state of the driver that called the body, and `at` is the instruction being

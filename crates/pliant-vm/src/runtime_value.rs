@@ -274,7 +274,7 @@ fn take_nested(items: Option<&mut [Value]>, nested: &mut Vec<Value>) {
     }
 }
 
-/// A function value: a host function, a function of a program, or a closure (such a function with
+/// A function value: a host function, a function of a program, or a closure (a host function or a function of a program with
 /// captured values).
 #[derive(Clone)]
 pub struct FuncValue(Arc<FuncInner>);
@@ -290,8 +290,8 @@ struct FuncInner {
 #[derive(Clone)]
 pub(crate) enum FuncTarget {
     Packed(HostFunc),
-    /// The entry at `index` in the function table of a VM. The reference to the VM is weak, because the VM itself contains such
-    /// values.
+    /// The entry at `index` in the function table of a VM. The reference to the VM is weak, because the VM itself contains
+    /// function values.
     Linked {
         vm: Weak<Inner>,
         index: u32,
@@ -392,7 +392,7 @@ impl FuncValue {
     /// Calls the function with run options. Host functions do not support a time limit.
     ///
     /// # Errors
-    /// As [`FuncValue::call`]; with a time limit also `TimeLimit` and `NoTimer`, or `Type` for a
+    /// The same errors as [`FuncValue::call`]; with a time limit also `TimeLimit` and `NoTimer`, or `Type` for a
     /// host function.
     pub fn call_with(&self, args: &[Value], options: &RunOptions) -> Result<Value, VmError> {
         self.call_in_mode(args, InvokeMode::TopLevel(options.time_limit))

@@ -25,10 +25,9 @@ pub(crate) struct DeadlineFlag {
     in_use: AtomicBool,
 }
 
-/// The interrupt flags of a VM's runs with a time limit, one flag per concurrent run. A flag is set
-/// when the time limit expires. The flags form a linked list that only grows, to the largest number
-/// of such runs at the same time. The list has no lock, because a fork could copy a lock while
-/// another thread holds it.
+/// The interrupt flags of a VM's runs with a time limit, one flag per concurrent run. A flag is set when the time limit
+/// expires. The flags form a linked list that only grows, to the largest number of concurrent runs with a time limit. The
+/// list has no lock, because a fork could copy a lock while another thread holds it.
 #[derive(Default)]
 pub(crate) struct DeadlineFlags {
     run: Arc<DeadlineFlag>,

@@ -143,7 +143,7 @@ impl VirtualMachine {
     /// Creates a VM with options: links `exe` with its machine code and the packed functions.
     ///
     /// # Errors
-    /// As [`VirtualMachine::new`].
+    /// The same errors as [`VirtualMachine::new`].
     pub fn with_options(
         exe: Arc<Executable>,
         loop_funcs: LoopFuncTable,
@@ -235,7 +235,7 @@ impl VirtualMachine {
     /// Calls the function `name` with run options.
     ///
     /// # Errors
-    /// As [`VirtualMachine::invoke`]; with a time limit also `TimeLimit` and `NoTimer`.
+    /// The same errors as [`VirtualMachine::invoke`]; with a time limit also `TimeLimit` and `NoTimer`.
     pub fn invoke_with(
         &self,
         name: &str,
@@ -275,7 +275,7 @@ impl VirtualMachine {
     /// Calls the function with the given table index, which saves the lookup of the name.
     ///
     /// # Errors
-    /// As [`VirtualMachine::invoke`].
+    /// The same errors as [`VirtualMachine::invoke`].
     pub fn invoke_index(&self, index: u32, args: &[Value]) -> Result<Value, VmError> {
         self.start(index, args, 0, InvokeMode::TopLevel(None))
     }
@@ -283,7 +283,7 @@ impl VirtualMachine {
     /// Calls the function with the given table index, with run options.
     ///
     /// # Errors
-    /// As [`VirtualMachine::invoke_with`].
+    /// The same errors as [`VirtualMachine::invoke_with`].
     pub fn invoke_index_with(
         &self,
         index: u32,
@@ -298,7 +298,7 @@ impl VirtualMachine {
     /// call. An interrupt of this VM takes effect only between instructions.
     ///
     /// # Errors
-    /// As [`VirtualMachine::invoke`].
+    /// The same errors as [`VirtualMachine::invoke`].
     ///
     /// # Safety
     /// `outer` is the runtime that was passed to a library function ([`crate::LibraryFunc`]) that
@@ -391,7 +391,7 @@ impl VirtualMachine {
     /// Calls the function `name` with the stored arguments and run options, and stores its result.
     ///
     /// # Errors
-    /// As [`VirtualMachine::invoke_stateful`]; with a time limit also `TimeLimit` and `NoTimer`.
+    /// The same errors as [`VirtualMachine::invoke_stateful`]; with a time limit also `TimeLimit` and `NoTimer`.
     pub fn invoke_stateful_with(&self, name: &str, options: &RunOptions) -> Result<(), VmError> {
         let lock = || self.0.stateful.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(args) = lock().get(name).map(|state| state.inputs.clone()) else {

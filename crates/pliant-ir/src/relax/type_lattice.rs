@@ -362,7 +362,7 @@ pub fn derive_call_ty(
 /// declared result type of the callable.
 ///
 /// # Errors
-/// As [`derive_call_ty`], and if the type is not callable.
+/// The same errors as [`derive_call_ty`]. Also fails if the type is not callable.
 pub fn derive_callable_ty(
     func: &mut Function,
     callable: Type,
@@ -376,7 +376,7 @@ pub fn derive_callable_ty(
 /// `names` are the names of the parameters for messages, if known.
 ///
 /// # Errors
-/// As [`derive_callable_ty`].
+/// The same errors as [`derive_callable_ty`].
 pub fn derive_callable_ty_within(
     func: &mut Function,
     callable: Type,

@@ -415,8 +415,8 @@ def relax_function(x: R.Tensor(ndim=2, dtype="float32")):
     );
 }
 
-/// Tests example R9 of TVM's RFC of Relax (2022), with its matmul corrected: sizes shadowed by axes, unnamed blocks, calls of all
-/// kinds.
+/// Tests example R9 of TVM's RFC of Relax (2022), with its matmul corrected. The example contains sizes that axes shadow,
+/// unnamed blocks, and calls of all kinds.
 #[test]
 fn the_cross_level_program_of_the_rfc_parses() {
     let out = fixed_point(
@@ -459,8 +459,8 @@ class MyIRModule:
     }
 }
 
-/// Tests example R17 of TVM's RFC of Relax (2022), with its parameters corrected: a size by name, a block over loops, a packed
-/// function called by name.
+/// Tests example R17 of TVM's RFC of Relax (2022), with its parameters corrected. The example contains a size declared by
+/// its name, a block over loops, and a packed function called by its name.
 #[test]
 fn the_running_example_of_the_rfc_parses() {
     let out = fixed_point(
@@ -487,7 +487,8 @@ class MyIRModule:
     assert!(out.contains("R.call_dps_packed(\"flatten\", (lv0,)"), "{out}");
 }
 
-/// Tests examples E4 and A4 of TVM's EmitTE document: sizes as extra arguments, the shape first, untyped parameters.
+/// Tests examples E4 and A4 of TVM's EmitTE document, which contain sizes as extra arguments, a shape as the first argument,
+/// and untyped parameters.
 #[test]
 fn the_extra_size_arguments_of_the_te_document_parse() {
     let out = fixed_point(
@@ -511,8 +512,8 @@ class Module:
     assert!(out.contains("A = T.match_buffer(a, (n, 2 * (m // 2)), \"float32\")"), "{out}");
 }
 
-/// Tests example R19 of TVM's RFC of Relax (2022), which is about explicit shapes. Its brackets are
-/// corrected, and its operands are in another order than today.
+/// Tests example R19 of TVM's RFC of Relax (2022), which is about explicit shapes. Its brackets are corrected. Its operands
+/// are in an order that is no longer used.
 #[test]
 fn the_explicit_shapes_example_of_the_rfc_parses() {
     let out = fixed_point(

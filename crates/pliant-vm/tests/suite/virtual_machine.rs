@@ -495,7 +495,8 @@ fn interrupts_stop_infinite_loops() {
     assert_eq!(polls.load(Ordering::Relaxed), 3);
 }
 
-/// A loop function that runs until the VM's interrupt flag is set. Sets the tensor argument when it starts.
+/// A loop function that runs until the VM's interrupt flag is set. Sets the only element of its tensor argument to 1 when it
+/// starts.
 unsafe extern "C" fn endless_loop_func(args: *const u64, runtime: *const KernelRuntime) -> i64 {
     // SAFETY: called with an int64 tensor of one element and the VM's runtime. Other threads access
     // the element atomically.
