@@ -66,7 +66,8 @@ pub(crate) fn compile(
     Ok(CompiledBodies::new(bodies, memory))
 }
 
-/// The entry points of the pieces in one compilation unit, and the executable memory that contains their code.
+/// The entry points of the pieces (ranges of instructions of bytecode functions) in one compilation unit, and the executable
+/// memory that contains their code.
 type CompiledUnit = (Vec<BodyFn>, Arc<dyn Any + Send + Sync>);
 
 fn compile_pieces(
@@ -104,7 +105,7 @@ fn compile_pieces(
     Ok((entries, Arc::new(UnitMemory::new(module))))
 }
 
-/// Generates and compiles the machine function of a piece of a native body.
+/// Generates and compiles the machine function of one piece (a range of instructions) of a bytecode function.
 fn generate(
     module: &mut JITModule,
     frontend: &mut FunctionBuilderContext,
@@ -139,9 +140,8 @@ fn generate(
     Ok(id)
 }
 
-/// The state for generating the machine code of a piece of a bytecode function. Only the values in
-/// this struct are live from one instruction to the next, so execution can start at any
-/// instruction.
+/// The state for generating the machine code of a piece (a range of instructions) of a bytecode function. Only the values in
+/// this struct are live from one instruction to the next, so execution can start at any instruction.
 struct BodyGen {
     /// The address of the execution context, which the driver (the VM's loop that runs pieces) passes as an argument to every
     /// piece.
@@ -153,7 +153,7 @@ struct BodyGen {
     entries: Value,
     /// The signature of all functions in [`BodyEntries`].
     entry_sig: SigRef,
-    /// The first block of each bytecode instruction of the piece.
+    /// For each bytecode instruction of the piece, the first block of its machine code.
     blocks: Vec<Block>,
     /// The index of the first instruction of the piece in the bytecode function.
     first: usize,
@@ -201,8 +201,8 @@ impl BodyGen {
         b.ins().jump(self.exit, &[BlockArg::Value(code)]);
     }
 
-    /// Returns the block to which a branch to instruction `at` jumps. If the instruction is in another piece, this is a new block
-    /// that leaves the current piece.
+    /// Returns the block to which a branch to instruction `at` jumps. If the instruction is in another piece of the bytecode
+    /// function, returns a new block that leaves the current piece.
     fn target(&mut self, b: &mut FunctionBuilder<'_>, at: usize) -> Block {
         if let Some(&block) = at.checked_sub(self.first).and_then(|k| self.blocks.get(k)) {
             return block;

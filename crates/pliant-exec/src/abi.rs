@@ -89,8 +89,8 @@ pub const PACKED_UNUSED: u64 = 5;
 /// `len` dims.
 pub const PACKED_MEMORY: u64 = 6;
 
-/// Kind of a [`PackedWord`]: a tensor with strides. The descriptor is as for [`PACKED_MEMORY`], followed by `len` strides in
-/// elements. Only for operands of library kernels.
+/// Kind of a [`PackedWord`]: a tensor with strides. The descriptor has the format of [`PACKED_MEMORY`], followed by `len`
+/// strides in elements. Only for operands of library kernels.
 pub const PACKED_STRIDED: u64 = 7;
 /// Kind of a [`PackedWord`]: an absent optional operand of a library kernel.
 pub const PACKED_ABSENT: u64 = 8;
@@ -164,8 +164,8 @@ impl Flops {
 /// Maximum number of integers in the error message of a failed check.
 pub const MAX_ASSERT_ARGS: usize = CheckFailure::MAX_ASSERT_ARGS;
 
-/// The integer arguments of a failed check's message, preceded by the status of the check. If several threads of a parallel loop
-/// fail, those of one thread are stored.
+/// The integer arguments of a failed check's message, preceded by the status of the check. If several threads of a parallel
+/// loop fail, only the arguments from one of the threads are stored.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct AssertArgs([AtomicI64; 1 + MAX_ASSERT_ARGS]);

@@ -273,8 +273,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that one instruction reads only registers in `written`, and adds the register that it writes. Returns the number of
-    /// operands.
+    /// Checks that one instruction reads only registers in `written`, and adds the register that the instruction writes to
+    /// `written`. Returns the number of operands.
     fn step(&self, at: usize, written: &mut [u64]) -> Result<usize, ExecError> {
         let read = |reg: Reg, written: &[u64]| {
             if is_set(written, reg.0) {

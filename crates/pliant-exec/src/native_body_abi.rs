@@ -37,8 +37,8 @@ pub const RETURN: u64 = 1 << 32;
 /// Return code of a native body: the frame of a callee was pushed, and the driver (the VM's loop that runs bodies) must run the
 /// callee from its start.
 pub const ENTERED: u64 = 2 << 32;
-/// Return code of a native body: execution continues in another piece of the body, at the instruction whose index is in the low
-/// 32 bits of the code.
+/// Return code of a native body: execution continues in another piece (machine function) of the body, at the instruction
+/// whose index is in the low 32 bits of the code.
 pub const JUMP: u64 = 3 << 32;
 /// Return code of a native body: the attention word has changed, for example by an interrupt. The driver (the VM's loop that runs
 /// bodies) handles the change, then resumes at the instruction whose index is in the low 32 bits of the code.

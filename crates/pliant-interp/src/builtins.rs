@@ -123,7 +123,8 @@ impl<'a> Args<'a> {
     }
 }
 
-/// Returns the truth value of a condition, which is a bool or integer scalar, or a tensor of one such element.
+/// Returns the truth value of a condition, which is a bool or integer scalar, or a tensor with a single bool or integer
+/// element.
 pub(crate) fn condition(value: &Value) -> Result<bool> {
     match value {
         Value::Bool(b) => Ok(*b),

@@ -36,7 +36,7 @@ pub struct Limits {
     pub depth: usize,
     /// Maximum duration of an import. It is checked between nodes.
     pub time: Option<Duration>,
-    /// Maximum number of elements of a symbolic shape computation. Larger ones are computed at run time.
+    /// Maximum number of elements of a symbolic shape computation. Computations with more elements are executed at run time.
     pub shape_elements: usize,
 }
 

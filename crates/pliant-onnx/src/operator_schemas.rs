@@ -301,7 +301,7 @@ pub(crate) fn check_opsets(model: &ModelProto) -> Vec<Problem> {
     problems
 }
 
-/// Creates a note about a model whose opset is older than the tested ones.
+/// Creates a note about a model whose opset is older than [`OLDEST_TESTED`].
 pub(crate) fn old_opset_note(model: &Model) -> Option<Problem> {
     let version = model.opset().filter(|version| (1..OLDEST_TESTED).contains(version))?;
     let message = format!(

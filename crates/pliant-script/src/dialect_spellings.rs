@@ -1,8 +1,8 @@
 //! Tables with the meaning of every name of the script language, in all spellings of all dialects.
 //!
 //! Three dialects are supported: the dialect of TVM's RFC of Relax (2022), the `struct_info`
-//! dialect of TVM 0.13 to 0.22 (which the printer produces), and that of TVM 0.26. To support
-//! another spelling, add a row here.
+//! dialect of TVM 0.13 to 0.22 (which the printer produces), and the dialect of TVM 0.26. To
+//! support another spelling, add a row to the tables.
 
 /// A namespace of the script language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -3,8 +3,8 @@
 use crate::term_arena::{Draft, SymArena};
 use crate::term_types::{Sym, SymKind, SymList};
 
-/// Maximum number of operands of one minimum or maximum. Nested ones are not merged beyond this number, so that a chain of
-/// operators takes linear memory.
+/// Maximum number of operands of one minimum or maximum. Nested minima and maxima are merged only up to this number, so that
+/// a chain of operators takes linear memory.
 const MAX_OPERANDS: usize = 64;
 
 impl SymArena {

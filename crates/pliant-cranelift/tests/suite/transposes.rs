@@ -27,8 +27,8 @@ fn transposing(
     build(&f)
 }
 
-/// Runs a compiled transpose at all pairs of extents, and compares its output with that of the elementwise function `expected`.
-/// `element(i)` is element `i` of an input.
+/// Runs a compiled transpose at all pairs of extents, and compares its output with that of the elementwise function
+/// `expected`. Element `i` of input `A` is `element(i)`, and element `i` of input `B` is `element(i + 7)`.
 fn check<T: Elem>(
     k: &CompiledFunction,
     element: impl Fn(usize) -> T,

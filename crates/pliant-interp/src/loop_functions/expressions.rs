@@ -132,7 +132,7 @@ impl LoopFrame<'_, '_, '_> {
     }
 }
 
-/// Converts a scalar to a value of type `ty`: for a vector type, all lanes are equal.
+/// Converts a scalar to a value of type `ty`. If `ty` is a vector type, all lanes get the value of the scalar.
 fn splat(value: Val, ty: Ty) -> Val {
     if ty.lanes == 1 { value } else { Val::Vector(vec![value; usize::from(ty.lanes)].into()) }
 }

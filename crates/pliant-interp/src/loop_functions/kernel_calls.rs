@@ -73,8 +73,8 @@ impl LoopFrame<'_, '_, '_> {
         }
     }
 
-    /// Converts the call to a [`Call`] of `pliant_kernel_api`, which checks operands and attributes, and returns a view of each
-    /// operand's memory; `None` for absent operands.
+    /// Converts the call to a [`Call`] of `pliant_kernel_api`, which checks operands and attributes. Also returns a view of
+    /// each operand's memory; `None` for absent operands.
     fn kernel_operands(&mut self, call: &KernelCall<'_>) -> Result<(Call, Vec<Option<Rc<View>>>)> {
         let mut checked = Call::new(call.kernel);
         let mut views = Vec::with_capacity(call.operands.len());

@@ -44,7 +44,7 @@ pub(super) fn print(
     printer.function(out, name, f.root(), indent);
 }
 
-/// A piece of output that remains to be printed, on the printer's explicit stack.
+/// An element of the printer's explicit stack: output that remains to be printed.
 enum Pending {
     /// The bindings of a block from the given index on, and their indentation level.
     Bindings(Block, usize, usize),

@@ -11,7 +11,7 @@ use crate::relax::kernel_call::{ATTRIBUTES, AXES, KERNEL, OPERANDS};
 use crate::relax::{Callee, Expr, ExprData, TensorShape, Type, TypeData};
 use crate::{AttrValue, Attrs, DType};
 
-/// A piece of output that remains to be printed, on the printer's explicit stack.
+/// An element of the printer's explicit stack: output that remains to be printed.
 pub(super) enum Tok {
     Lit(&'static str),
     Text(String),

@@ -27,7 +27,7 @@ enum Named {
     Buffer(Buffer),
 }
 
-/// A piece of output that remains to be printed, on the printer's explicit stack.
+/// An element of the printer's explicit stack: output that remains to be printed.
 pub(super) enum Pending {
     /// The body `stmt` of a statement. It is printed as a list of statements, after nested sequences are flattened. `in_block` is
     /// set if this list is directly in a block.

@@ -16,7 +16,7 @@ mod prec {
     pub const ATOM: u8 = 8;
 }
 
-/// A piece of output that remains to be printed, on the printer's explicit stack.
+/// An element of the printer's explicit stack: output that remains to be printed.
 pub(super) enum Tok {
     Lit(&'static str),
     Text(String),

@@ -23,7 +23,7 @@ pub(super) struct Matcher<'a> {
     equal: FxHashSet<(Expr, Expr)>,
 }
 
-/// Two statements to compare, and their location in the parent statement.
+/// Two statements to compare, and their location in the statement that contains them.
 type Pair = (Stmt, Stmt, String);
 
 impl<'a> Matcher<'a> {

@@ -42,7 +42,7 @@ enum Local {
     Handle(Var),
     /// A buffer of the loop function.
     Buffer(Buffer),
-    /// A value that the parser computes instead of the program, as for `k = 4`.
+    /// A value that the parser evaluates and that is not part of the program, such as `k` after `k = 4`.
     Const(expressions::Val),
     /// A name whose definition has an error. Its uses report no further errors.
     Broken,

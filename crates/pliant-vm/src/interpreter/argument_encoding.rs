@@ -50,8 +50,8 @@ pub(super) fn row_major_copy(
     }
 }
 
-/// Returns the truth value of a branch condition, which is a bool or integer scalar, or a tensor
-/// with one such element.
+/// Returns the truth value of a branch condition, which is a bool or integer scalar, or a tensor with a single bool or
+/// integer element.
 pub(crate) fn condition(value: &Value) -> Result<bool, VmError> {
     match value {
         Value::Bool(value) => Ok(*value),

@@ -56,8 +56,9 @@ pub(super) fn attention_product(
     merge_heads(n, y)
 }
 
-/// Adds a key mask to the score biases. The mask consists of zeros and ones, of end positions, or of end and start positions.
-/// Masked keys get a finite bias, the attribute `mask_filter_value`, so that a row without allowed keys keeps its relative weights.
+/// Adds a key mask to the score biases. The mask contains zeros and ones, the end position of each sequence, or the end and
+/// start positions of each sequence. Masked keys get a finite bias, the attribute `mask_filter_value`, so that a row without
+/// allowed keys keeps its relative weights.
 fn add_key_mask(
     n: &mut Node<'_, '_>,
     masks: &mut Masks,
