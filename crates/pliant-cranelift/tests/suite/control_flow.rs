@@ -379,7 +379,8 @@ fn extern_calls_reject_integers_as_addresses_and_unlinked_functions() {
     for (name, args) in [("pliant_check_tensor", &[4096, 1, 0, 0][..]), ("system", &[0])] {
         let error = compile_call(name, args);
         let want = format!(
-            "the function '{name}' called by T.call_extern is not linked; register it in the Rust program with pliant::register_symbol"
+            "the function '{name}' called by T.call_extern is not linked; register it in the Rust program with \
+             pliant::register_symbol"
         );
         assert!(error.contains(&want), "{error}");
     }

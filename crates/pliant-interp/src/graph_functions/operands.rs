@@ -19,7 +19,8 @@ impl Frame {
                 None => {
                     let name = &func.var(*v).name;
                     return Err(InterpError::unsupported(format!(
-                        "{}: '{name}' is read before it is defined, or after an operator such as R.memory.kill_tensor released it",
+                        "{}: '{name}' is read before it is defined, or after an operator such as R.memory.kill_tensor \
+                         released it",
                         self.name
                     )));
                 }

@@ -115,7 +115,11 @@ impl LoopFrame<'_, '_, '_> {
                 Val::Str(s) => Value::Str(s),
                 Val::Tensor(t) => Value::Tensor(t),
                 Val::Address(view, 0) => Value::Tensor(View::tensor(&view).clone()),
-                _ => return Err(unsupported("T.call_packed does not support vector arguments, and supports only the address of the first element of a buffer")),
+                _ => {
+                    return Err(unsupported(
+                        "T.call_packed supports neither vectors nor addresses other than that of a buffer's first element",
+                    ));
+                }
             });
         }
         let Some((Value::Str(name), rest)) = values.split_first() else {

@@ -301,7 +301,9 @@ class Module:
         }
     }
     let error = run(&module, "killed", &[f32s(&[1], &[0.0])], &NoPacked).unwrap_err();
-    assert!(error.message.contains("'x' is read before it is defined, or after an operator such as R.memory.kill_tensor"));
+    assert!(error.message.contains(
+        "'x' is read before it is defined, or after an operator such as R.memory.kill_tensor"
+    ));
     let error = run(&module, "main", &[f32s(&[1, 1], &[0.0])], &NoPacked).unwrap_err();
     assert!(error.message.contains("must be a float32 tensor of 1 dim"), "{error}");
 }

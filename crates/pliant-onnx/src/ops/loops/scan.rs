@@ -50,7 +50,8 @@ pub(super) fn scan(n: &mut Node<'_, '_>) -> ConvertResult {
     if count == 0 || input_count < count || graph.input.len() != input_count {
         return Err(Problem::attribute(format!(
             "attribute 'num_scan_inputs' is {count}, the node has {input_count} loop-carried and scanned inputs, and its body \
-             has {} inputs: the attribute must be from 1 to the number of inputs of the node, and the body must have as many inputs",
+             has {} inputs: the attribute must be from 1 to the number of inputs of the node, and the body must have as many \
+             inputs",
             graph.input.len()
         )));
     }
