@@ -121,7 +121,7 @@ def test_invalid_user_operators() -> None:
             return bb.emit(op(x))
 
     returns_none = register(lambda x: None, "test.none")
-    with pytest.raises(pliant.PliantError, match="the function that defines the operator returned NoneType, not te.Tensor"):
+    with pytest.raises(pliant.PliantError, match="the function that defines the operator returned NoneType, not a te.Tensor"):
         call(returns_none)
     raises = register(lambda x: te.compute((1 // 0,), lambda i: x[i]), "test.raises")
     with pytest.raises(pliant.PliantError, match=r"ZeroDivisionError.*test_bad_arguments.py, line \d+"):

@@ -77,7 +77,8 @@ fn lower(module: &IRModule) -> Result<(usize, String), String> {
             stages[stage_index].1.insert(name.clone(), BaseFunc::Prim(Arc::new(f.clone())));
             stage_index += 1;
         };
-        pliant_tir::lower_observed(f, &mut observe).map_err(|e| format!("'{name}': {e}"))?;
+        pliant_tir::lower_observed(f, &mut observe)
+            .map_err(|e| format!("loop function '{name}': {e}"))?;
     }
     let mut text = String::new();
     for (pass, stage) in &stages {

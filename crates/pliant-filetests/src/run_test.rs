@@ -72,8 +72,9 @@ pub(crate) fn round_trip(module: &IRModule) -> Result<String, String> {
             let list: Vec<String> = diagnostics.iter().map(Diagnostic::to_string).collect();
             format!("the printed module does not parse: {}\n{text}", list.join("\n"))
         })?;
-    structural_equal(module, &reparsed)
-        .map_err(|d| format!("the printed module parses back to another module: {d}\n{text}"))?;
+    structural_equal(module, &reparsed).map_err(|d| {
+        format!("the printed module parses back to a different module: {d}\n{text}")
+    })?;
     let second = print(&reparsed);
     if second != text {
         let diff = crate::difference(&text, &second);

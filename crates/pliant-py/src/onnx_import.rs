@@ -168,7 +168,7 @@ fn import_limits(overrides: Option<&Bound<'_, PyDict>>) -> Result<Limits> {
                     ))
                 })?);
             }
-            _ => return Err(Error::Type(format!("limits: there is no limit '{name}'"))),
+            _ => return Err(Error::Type(format!("limits: '{name}' is not the name of a limit"))),
         }
     }
     Ok(limits)

@@ -190,9 +190,11 @@ fn run_gemm<T: GemmElement>(
 ) -> Result<(), VmError> {
     let (out, inputs) = (tensors[tensors.len() - 1], &tensors[..tensors.len() - 1]);
     if out.dtype() != T::DTYPE || inputs.iter().any(|t| t.dtype() != T::DTYPE) {
+        let dtypes: Vec<&str> = tensors.iter().map(|t| t.dtype().name()).collect();
         return Err(VmError::type_error(format!(
-            "the arguments of the packed function {} must have the same dtype, but their dtypes differ",
-            variant.name
+            "the arguments of the packed function {} must have the same dtype, but are of dtypes {}",
+            variant.name,
+            dtypes.join(", ")
         )));
     }
     if out.is_read_only() || !out.is_row_major_aligned() {

@@ -297,7 +297,7 @@ impl FunctionGen<'_> {
     fn binding(&mut self, binding: &Binding) -> Result<Vec<Reg>, PassError> {
         if binding.cast.is_some() {
             return Err(PassError::internal(
-                "a match_cast is left in the module: VMShapeLower, which lowers it, must run before",
+                "a match_cast is left in the module: VMShapeLower must lower it before code generation",
             ));
         }
         let func = self.func;
@@ -427,7 +427,7 @@ impl FunctionGen<'_> {
             }
             ExprData::Func(_) => Err(PassError::unsupported(
                 "a local function",
-                "LambdaLift, which turns local functions into functions of the module, must run before",
+                "run the pass LambdaLift before, which turns local functions into functions of the module",
             )),
             ExprData::If { .. } => Err(PassError::internal(
                 "an If is nested in another expression instead of being bound to a variable",
@@ -510,7 +510,7 @@ impl FunctionGen<'_> {
             _ => match BUILTIN_OPS.iter().find(|(other, _)| *other == op) {
                 Some((_, builtin)) => self.emit(builtin, args, dst, temps),
                 None => Err(PassError::user(format!(
-                    "operator {op} was not lowered: LegalizeOps, which replaces operators by calls of functions, must run before"
+                    "operator {op} was not lowered: run the pass LegalizeOps before, which replaces operators by calls of functions"
                 ))),
             },
         }
@@ -637,6 +637,6 @@ fn killed_vars(func: &Function) -> FxHashSet<Var> {
 
 fn symbolic_size_left() -> PassError {
     PassError::internal(
-        "a symbolic size is left in the module: VMShapeLower, which lowers it, must run before",
+        "a symbolic size is left in the module: VMShapeLower must lower it before code generation",
     )
 }

@@ -72,7 +72,7 @@ def macro(*args: Any, hygienic: bool = True) -> Any:
     if len(args) == 1 and inspect.isfunction(args[0]):
         return decorate(args[0])
     if args:
-        raise TypeError("write @R.macro or @R.macro(hygienic=False)")
+        raise TypeError("R.macro takes no positional arguments (help: write @R.macro or @R.macro(hygienic=False))")
     return decorate
 
 

@@ -217,7 +217,7 @@ def _bits_of(dtype: str) -> str:
     """
     found = {"float16": "int16", "bfloat16": "int16", "float32": "int32", "float64": "int64"}.get(dtype)
     if found is None:
-        raise TypeError(f"a float type is required here, but the data type is {dtype}")
+        raise TypeError(f"the argument must have a float type, but its data type is {dtype}")
     return found
 
 

@@ -198,7 +198,7 @@ def ir_transform(
     only = None if only_enable is None else frozenset(only_enable)
     for name in only or ():
         if not isinstance(name, str) or not name.startswith("tir.") or not hasattr(tir, name[4:]):
-            raise ValueError(f"only_enable: there is no kind of node {name!r} (help: names as 'tir.For' or 'tir.Var')")
+            raise ValueError(f"only_enable: there is no kind of node {name!r} (help: write names such as 'tir.For')")
     rewrite = _Rewrite(preorder, postorder, only)
     if isinstance(stmt, PrimFunc):
         body = stmt.body

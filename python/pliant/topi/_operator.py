@@ -55,7 +55,7 @@ def find(path: str) -> Any:
             raise AttributeError(f"pliant.topi has no '{path}': no operator is called 'relax.{path}'") from None
         return Group(path)
     if not _core.has_te(op):
-        raise AttributeError(f"pliant.topi has no '{path}': relax.{path} is no function over tensor expressions")
+        raise AttributeError(f"pliant.topi has no '{path}': relax.{path} cannot be applied to tensor expressions")
     return TeOperator(op)
 
 

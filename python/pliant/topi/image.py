@@ -178,7 +178,10 @@ def crop_and_resize(
     run-time error.
     """
     if layout not in ("NCHW", "NHWC") or method not in ("bilinear", "nearest_neighbor"):
-        raise ValueError(f"crop_and_resize: layout '{layout}' or method '{method}' is not supported")
+        raise ValueError(
+            f"crop_and_resize: layout must be 'NCHW' or 'NHWC', got '{layout}', and method must be 'bilinear' or "
+            f"'nearest_neighbor', got '{method}'"
+        )
     rows, columns, channels = (layout.index(c) for c in "HWC")
     outside = tir.const(extrapolation_value or 0.0, data.dtype)
     shape = [boxes.shape[0]] * 4

@@ -117,8 +117,8 @@ def strided_set(
     steps = [1] * len(begin) if strides is None else list(strides)
     if not len(begin) == len(end) == len(steps) <= a.ndim or v.ndim != a.ndim or any(s < 1 for s in steps):
         raise ValueError(
-            f"strided_set: begin {list(begin)}, end {list(end)}, strides {steps} and {v.ndim} dims of values"
-            f" for {a.ndim} dims: one of each for each axis, and strides above 0"
+            f"strided_set: begin {list(begin)}, end {list(end)} and strides {steps} must have the same length, at most"
+            f" {a.ndim}, v must have {a.ndim} dims, got {v.ndim}, and the strides must be positive"
         )
 
     def place(at: int, dim: Any) -> Any:

@@ -80,7 +80,7 @@ def test_stages_are_composed() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda x: topi.unique, "no function over tensor expressions"),
+        (lambda x: topi.unique, "cannot be applied to tensor expressions"),
         (lambda x: topi.nonsense, "no operator is called"),
         (lambda x: topi.add(x, te.placeholder((5,), name="y")), "cannot be broadcast"),
         (lambda x: topi.add(x, np.ones(4, "float32")), "te.placeholder"),

@@ -265,8 +265,10 @@ impl BlockBuilder {
         let owner = state.current_owner()?;
         let func = catch_panic(|| finish(&owner, &node, params.as_deref(), state.stack.last()))?;
         owner.register();
-        let current =
-            state.stack.last_mut().ok_or_else(|| Error::Internal("no function is open".into()))?;
+        let current = state
+            .stack
+            .last_mut()
+            .ok_or_else(|| Error::Internal("the builder has no open function".into()))?;
         current.done = true;
         let info = signature_of(&func);
         let name = state.module.add_func(BaseFunc::Relax(func), &current.name);

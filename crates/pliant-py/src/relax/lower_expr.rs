@@ -185,7 +185,8 @@ impl OwnerState {
             Node::Func(func) => self.local_function(func.data()),
             Node::Root(owner) => self.import_root(owner),
             _ => Err(Error::Internal(
-                "lower_node converts expressions that have operands, but got one without".into(),
+                "lower_node requires an expression with operands, but the expression has none"
+                    .into(),
             )),
         }
     }

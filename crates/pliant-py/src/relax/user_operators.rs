@@ -58,7 +58,7 @@ fn call_user_function(
     let wrong_result = || {
         let what = result.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
         Error::Type(format!(
-            "the function that defines the operator returned {what}, not te.Tensor or a list of them"
+            "the function that defines the operator returned {what}, not a te.Tensor or a list of te.Tensor"
         ))
     };
     if !(result.is_instance_of::<PyList>() || result.is_instance_of::<PyTuple>()) {

@@ -89,7 +89,7 @@ fn has_dlpack(obj: &Bound<'_, PyAny>) -> bool {
 
 fn unsupported_format(obj: &Bound<'_, PyAny>) -> Error {
     let dtype = obj.getattr("dtype").map(|d| d.to_string());
-    let what = dtype.unwrap_or_else(|_| "this data type".to_string());
+    let what = dtype.unwrap_or_else(|_| "an unknown dtype".to_string());
     let known: Vec<&str> = DType::all().map(DType::name).collect();
     Error::DType(format!("arrays of {what} are not supported (supported: {})", known.join(", ")))
 }

@@ -65,7 +65,13 @@ fn argument_error(name: &str, args: &[Value]) -> VmError {
                 first.kind()
             ))
         }
-        _ => VmError::type_error(format!("{name}: the number or types of the arguments are wrong")),
+        _ => {
+            let kinds: Vec<_> = args.iter().map(|a| a.kind()).collect();
+            VmError::type_error(format!(
+                "{name}: a call cannot have the arguments ({}): their number or types are wrong",
+                kinds.join(", ")
+            ))
+        }
     }
 }
 

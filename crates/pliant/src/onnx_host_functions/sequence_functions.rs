@@ -60,7 +60,7 @@ pub(super) fn erase(args: &[Value]) -> Outcome {
     let index = match index {
         Value::None => length
             .checked_sub(1)
-            .ok_or_else(|| value_error("the last item of an empty sequence cannot be erased"))?,
+            .ok_or_else(|| value_error("an item cannot be erased from an empty sequence"))?,
         index => position(index, length, length)?,
     };
     let remaining = items.iter().enumerate().filter(|(i, _)| *i != index);

@@ -62,7 +62,7 @@ impl FunctionGen<'_> {
             let exit = self.inline_function(name, state, captured, exit)?;
             let Exit::Condition { exit_jumps, body_jumps } = exit else {
                 return Err(PassError::internal(
-                    "inlining a loop condition must return the jumps of its exits, but returned those of another kind of function",
+                    "the code of the inlined condition of a while_loop ends like the code of a function that is not a condition",
                 ));
             };
             let here = self.exec.here();

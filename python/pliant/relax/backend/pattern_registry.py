@@ -149,8 +149,8 @@ def _writer(backend: str, function: Any) -> Any:
         result = function(*args)
         if result is not None and not any(_share_memory(result, arg) for arg in args):
             raise TypeError(
-                f"a function of the backend '{backend}' returned {type(result).__name__} (help: write into the last "
-                f"arguments, out[:] = ..., and return nothing)"
+                f"a kernel of the backend '{backend}' returned {type(result).__name__}, but must write its result into "
+                f"its last arguments (help: write out[:] = ... and return nothing)"
             )
 
     return run

@@ -227,7 +227,7 @@ impl Expr {
         match sinfo_of(&slf.get().node) {
             Some(SInfo::Tuple(fields)) => Ok(fields.len()),
             _ => Err(Error::Type(
-                "len() needs a tuple of known length, but the expression is none".into(),
+                "len() requires a tuple of known length, but the expression is not a tuple".into(),
             )),
         }
     }
@@ -288,7 +288,8 @@ impl Expr {
         match sinfo_of(&self.node) {
             Some(info) => wrap_info(py, info),
             None => Err(Error::Value(
-                "the struct info is not known yet: emit the expression first".into(),
+                "the struct info of the expression is not known yet: emit the expression first"
+                    .into(),
             )),
         }
     }

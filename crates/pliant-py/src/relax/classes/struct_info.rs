@@ -90,7 +90,7 @@ impl PrimStructInfo {
             (None, Some(v)) => v.ty().dtype,
             (None, None) => {
                 return Err(Error::Type(
-                    "PrimStructInfo needs one of the arguments dtype and value".into(),
+                    "PrimStructInfo requires the argument dtype or the argument value".into(),
                 ));
             }
         };

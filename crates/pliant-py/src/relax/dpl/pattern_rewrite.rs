@@ -53,7 +53,7 @@ pub(super) fn finished_rewrite<'py>(
         state.finished().cloned()
     };
     let func = func
-        .ok_or_else(|| Error::Internal("the rewriting of the function did not finish it".into()))?;
+        .ok_or_else(|| Error::Internal("the function is unfinished after its rewriting".into()))?;
     owner.register();
     with_name_of(py, func, old)
 }
@@ -114,7 +114,7 @@ pub fn pattern_rewrite_calls<'py>(
         let Some((found, dataflow)) = next else { break };
         let root = rewriter.current().map(|b| b.value);
         let root = root.ok_or_else(|| {
-            Error::Internal("a match of a rewrite rule is not the value of any binding".into())
+            Error::Internal("a rewrite rule matched an expression that is not bound".into())
         })?;
         let expr = wrap(py, in_func(&owner, root))?;
         let returned = callback.call1((found.rule, &expr, pairs(py, &owner, &found)?))?;
