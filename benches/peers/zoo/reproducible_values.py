@@ -59,8 +59,8 @@ def padding(rand: Rand, shape: Shape) -> np.ndarray:
 
 
 def make_input(spec: Spec, sizes: Case, rand: Rand, earlier_inputs: Feeds) -> np.ndarray:
-    """Generates an input as the `gen` of its entry states. `earlier_inputs` may contain the token
-    mask that it depends on.
+    """Generates an input as the field `gen` of its entry in `zoo.json` states. `earlier_inputs` contains the inputs that were
+    generated before, such as the token mask on which other inputs depend.
     """
     shape = tuple(sizes.get(size, size) for size in spec["shape"])
     match spec["gen"]:

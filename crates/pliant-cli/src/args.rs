@@ -53,7 +53,7 @@ pub enum Command {
     Diff(DiffArgs),
     /// Show the time of a run by function.
     Profile(ProfileArgs),
-    /// Measure the peak rates, bandwidths and worker team latencies of this machine.
+    /// Measure the peak rates and bandwidths of this machine, and the latencies of its worker threads.
     Hwbench(HwbenchArgs),
 }
 
@@ -189,8 +189,8 @@ pub struct CheckArgs {
     /// For each problem of an ONNX file, write a minimal model that shows it into this directory.
     #[arg(long, value_name = "DIR")]
     pub reduce: Option<PathBuf>,
-    /// Report it only as a note if the import of an ONNX model specialises declared symbols to a
-    /// fixed size; by default, this is a problem.
+    /// Allow the import of an ONNX model to specialise declared symbols to a fixed size, and report
+    /// this only as a note; otherwise this is a problem.
     #[arg(long)]
     pub allow_specialization: bool,
 }

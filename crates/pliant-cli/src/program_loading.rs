@@ -55,7 +55,7 @@ pub fn read(path: &Path, err: &mut dyn Write) -> Result<Source, Failure> {
     read_with_symbols(path, &[], true, err)
 }
 
-/// As [`read`], with sizes or ranges declared for the symbols of an ONNX model. With
+/// Reads a module like [`read`], with sizes or ranges declared for the symbols of an ONNX model. With
 /// `allow_specialization`, the import may specialise symbols to fixed sizes.
 fn read_with_symbols(
     path: &Path,
@@ -171,7 +171,7 @@ pub fn build(
     build_with_symbols(path, &[], args, err)
 }
 
-/// As [`build`], with sizes or ranges declared for the symbols of an ONNX model.
+/// Compiles or loads a program like [`build`], with sizes or ranges declared for the symbols of an ONNX model.
 ///
 /// # Errors
 /// As for [`build`], or if no input has a declared symbol.
@@ -202,7 +202,7 @@ pub fn build_with_symbols(
 /// Compiles a module.
 ///
 /// # Errors
-/// As [`pliant::compile`].
+/// The errors of [`pliant::compile`].
 pub fn compile(
     module: IRModule,
     sources: &SourceMap,

@@ -19,7 +19,7 @@ use crate::packed_functions::{FUNCTIONS, Function};
 /// `compile_error`, compilation must fail with a message that contains it.
 ///
 /// # Errors
-/// The first difference, or that the module does not compile although the interpreter runs it.
+/// A description of the first difference, or of the compile error if only the interpreter runs the module.
 pub(crate) fn compare(module: &IRModule, compile_error: Option<&str>) -> Result<(), String> {
     let mut vms: Option<VirtualMachines> = None;
     for (name, f) in public_functions(module) {

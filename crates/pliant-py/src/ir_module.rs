@@ -23,7 +23,7 @@ use crate::relax::keep_functions_alive::RetainedOwners;
 use crate::relax::value_conversion::attr_object;
 use crate::tir::prim_func_objects::PrimFuncObjects;
 
-/// A module: functions by global name. Functions are shared and immutable; the table is mutable.
+/// A module: a mutable table of functions by global name. The functions are immutable, and several modules may share them.
 #[pyclass(frozen, module = "pliant.ir", weakref, mapping)]
 pub struct IRModule {
     module: Mutex<ir::IRModule>,
@@ -390,7 +390,7 @@ pub fn highlight_script(text: &str) -> String {
 }
 
 /// Converts a Python object to a function, to be added to a module under a name. A loop function without a global symbol stays
-/// public; with [`base_func`], it becomes private.
+/// public. [`base_func`] would make such a loop function private.
 fn named_func(
     obj: &Bound<'_, PyAny>,
     globals: impl FnOnce() -> GlobalTypes,

@@ -92,7 +92,7 @@ pub fn pass_context(options: &CompileOptions) -> PassContext {
 /// ```
 ///
 /// # Errors
-/// User errors, all that can be found; unsupported features; internal errors; cancellation.
+/// All user errors that can be found, or an error for unsupported features, a bug of the compiler or a cancellation.
 pub fn compile(module: IRModule, options: &CompileOptions) -> Result<CompiledModule, Error> {
     let (start, cancel, time) = (Instant::now(), options.cancel.clone(), options.time);
     let deadline_passed = move || time.is_some_and(|time| start.elapsed() >= time);
@@ -123,8 +123,8 @@ fn out_of_memory() -> Error {
     Error::option(message, "raise the memory limit of the process, or make the program smaller")
 }
 
-/// As [`compile`], for a module that is compiled as part of another compilation: writes no dumps, even if
-/// `PLIANT_DUMP_IR` is set, and does not return free memory to the system when the program is dropped.
+/// Compiles a module like [`compile`], as part of another compilation: writes no dumps, even if `PLIANT_DUMP_IR` is set, and does
+/// not return free memory to the system when the program is dropped.
 pub(crate) fn compile_nested(
     module: IRModule,
     options: &CompileOptions,
@@ -255,7 +255,7 @@ fn explanation(ctx: &PassContext, options: &CompileOptions) -> Explanation {
 /// ```
 ///
 /// # Errors
-/// As [`compile`].
+/// The errors of [`compile`].
 pub fn build(module: IRModule, options: &CompileOptions) -> Result<CompiledModule, Error> {
     let pipeline = options.pipeline.clone().unwrap_or_else(|| Pipeline::from("minimum"));
     compile(module, &CompileOptions { pipeline: Some(pipeline), ..options.clone() })

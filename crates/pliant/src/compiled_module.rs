@@ -128,10 +128,10 @@ impl CompiledModule {
         self.vm_with(VmOptions { team, ..VmOptions::default() })
     }
 
-    /// As [`vm`](Self::vm), with options.
+    /// Creates a VM that runs the program like [`vm`](Self::vm), with options such as packed functions for this VM only.
     ///
     /// # Errors
-    /// As [`vm`](Self::vm).
+    /// The errors of [`vm`](Self::vm).
     pub fn vm_with(&self, options: VmOptions) -> Result<VirtualMachine, Error> {
         crate::library_packed_functions::register_library();
         let (executable, kernels) = (self.0.executable.clone(), self.0.kernels.clone());
@@ -172,7 +172,7 @@ impl CompiledModule {
     /// [`load`](Self::load) does from a file.
     ///
     /// # Errors
-    /// As [`load`](Self::load).
+    /// The errors of [`load`](Self::load).
     pub fn from_bytes(bytes: &[u8]) -> Result<CompiledModule, Error> {
         let phase = Phase::start("ReadBytes");
         let executable = Executable::from_bytes(bytes)?;

@@ -87,7 +87,7 @@ pub struct Profile {
 /// ```
 ///
 /// # Errors
-/// As [`VirtualMachine::invoke_with`].
+/// The errors of [`VirtualMachine::invoke_with`].
 pub fn profile(
     vm: &VirtualMachine,
     function: &str,

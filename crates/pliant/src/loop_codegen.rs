@@ -46,7 +46,7 @@ pub(crate) fn disable_library_kernels(mut module: IRModule) -> IRModule {
 /// Lowers the loop functions of a module, in parallel.
 ///
 /// # Errors
-/// Errors in a function, or a cancellation.
+/// If a loop function is invalid, or if the compilation is cancelled.
 pub(crate) fn lower(module: &IRModule, ctx: &PassContext) -> Result<IRModule, Error> {
     let sources: Vec<(&Arc<str>, &Arc<PrimFunc>)> = module.prim_funcs().collect();
     let lower = |(name, func): (&Arc<str>, &Arc<PrimFunc>)| -> Result<PrimFunc, Error> {

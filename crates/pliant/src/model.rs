@@ -50,7 +50,7 @@ impl Model {
     /// Compiles a module and creates a VM for it.
     ///
     /// # Errors
-    /// As [`compile`]; `Runtime` if packed functions are not registered.
+    /// The errors of [`compile`], or `Runtime` if packed functions are not registered.
     pub fn compile(module: IRModule, options: &CompileOptions) -> Result<Model, Error> {
         Self::new(compile(module, options)?)
     }
@@ -84,7 +84,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// All problems that prevent the import of the model; otherwise as [`compile`].
+    /// All problems that prevent the import of the model, or else the errors of [`compile`].
     pub fn from_onnx(path: impl AsRef<Path>, options: &CompileOptions) -> Result<Model, Error> {
         let file = pliant_onnx::Model::open(path.as_ref(), Limits::default())?;
         let mut sources = SourceMap::new();
@@ -96,7 +96,7 @@ impl Model {
     /// Loads a program that [`CompiledModule::save`] wrote.
     ///
     /// # Errors
-    /// As [`CompiledModule::load`].
+    /// The errors of [`CompiledModule::load`].
     pub fn load(path: impl AsRef<Path>) -> Result<Model, Error> {
         Self::new(CompiledModule::load(path)?)
     }
@@ -118,7 +118,7 @@ impl Model {
         self.run_with(function, args, &RunOptions::default())
     }
 
-    /// As [`run`](Self::run), with options.
+    /// Runs a function of the program like [`run`](Self::run), with options such as a time limit.
     ///
     /// # Examples
     /// ```
@@ -143,7 +143,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// As [`run`](Self::run); `TimeLimit` if the run exceeds its time limit.
+    /// The errors of [`run`](Self::run), or `TimeLimit` if the run exceeds its time limit.
     pub fn run_with(
         &self,
         function: &str,
@@ -178,15 +178,15 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// `User` if an input is missing or unknown; otherwise as [`run`](Self::run).
+    /// `User` if an input is missing or unknown, or else the errors of [`run`](Self::run).
     pub fn run_named(&self, feeds: &[(&str, Tensor)]) -> Result<Vec<(String, Value)>, Error> {
         self.run_named_with(feeds, &RunOptions::default())
     }
 
-    /// As [`run_named`](Self::run_named), with options.
+    /// Runs the entry function like [`run_named`](Self::run_named), with options such as a time limit.
     ///
     /// # Errors
-    /// As [`run_named`](Self::run_named); `TimeLimit` if the run exceeds its time limit.
+    /// The errors of [`run_named`](Self::run_named), or `TimeLimit` if the run exceeds its time limit.
     pub fn run_named_with(
         &self,
         feeds: &[(&str, Tensor)],

@@ -102,7 +102,7 @@ pub fn verify(module: &IRModule) -> Result<(), Error> {
 /// ```
 ///
 /// # Errors
-/// A user error for an unknown stage, otherwise as [`compile`].
+/// A user error for an unknown stage, or else the errors of [`compile`].
 pub fn stage_text(module: IRModule, stage: &str, constants: bool) -> Result<String, Error> {
     let options = CompileOptions::default();
     match stage {

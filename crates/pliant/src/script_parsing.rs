@@ -89,7 +89,7 @@ pub fn parse(name: &str, text: &str) -> Result<Script, (Error, SourceMap)> {
 /// ```
 ///
 /// # Errors
-/// A user error if the file cannot be read, otherwise as [`parse`].
+/// A user error if the file cannot be read, or else the errors of [`parse`].
 pub fn parse_file(path: &Path) -> Result<Script, (Error, SourceMap)> {
     let text = std::fs::read_to_string(path).map_err(|e| {
         let error = Error::option(

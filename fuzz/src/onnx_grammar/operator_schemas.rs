@@ -38,8 +38,8 @@ impl Schema {
     }
 }
 
-/// Returns all versions of all operators with a schema in the importer's table. Adds operators without one, some of which exist
-/// (supported or not) and some of which do not.
+/// Returns all versions of all operators with a schema in the importer's table. Also returns operators without a schema: some
+/// that exist, supported or not, and some names that no operator has.
 pub fn schemas() -> &'static [Schema] {
     static TABLE: OnceLock<Vec<Schema>> = OnceLock::new();
     TABLE.get_or_init(|| {

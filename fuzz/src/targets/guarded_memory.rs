@@ -31,7 +31,7 @@ impl Guarded {
         Guarded::with_margin(bytes, 1)
     }
 
-    /// As [`Guarded::new`], but with guard regions of `margin` bytes, rounded up to pages.
+    /// Allocates data like [`Guarded::new`], but with guard regions of `margin` bytes, rounded up to pages.
     ///
     /// # Panics
     /// If memory cannot be allocated.

@@ -35,7 +35,7 @@ pub struct Target {
     pub name: &'static str,
     /// Runs an input, which must end with a result or an error. Returns whether it was valid enough to be run.
     pub run: fn(&[u8]) -> bool,
-    /// Mutates an input, possibly with a piece of a second one.
+    /// Mutates an input. May copy a part of a second input into it.
     pub mutate: fn(&[u8], &[u8], &mut random_numbers::Rng) -> Vec<u8>,
 }
 

@@ -56,8 +56,8 @@ impl Rng {
     }
 }
 
-/// Mutates bytes one to four times: sets a byte, flips a bit, deletes or repeats a piece, or overwrites one with a piece
-/// of another input.
+/// Mutates bytes one to four times: sets a byte, flips a bit, deletes or repeats a range of bytes, or overwrites a range with
+/// bytes of another input.
 pub fn mutate_bytes(bytes: &[u8], other: &[u8], rng: &mut Rng) -> Vec<u8> {
     let mut out = bytes.to_vec();
     for _ in 0..=rng.below(4) {

@@ -758,7 +758,7 @@ def struct_info_vars(info: Any, definable: bool) -> list[TirVar]:
 
 def symbolic_vars(func: Any, free: bool) -> list[TirVar]:
     """Returns the size variables that the parameters and `match_cast` bindings of a function define. If `free` is set, returns
-    those that the function uses without defining them instead."""
+    instead the size variables that the function uses without defining them."""
 
 def use_chains(block: BindingBlock) -> list[tuple[Var, list[Var]]]:
     """Returns the variables that a block uses or defines, in order, each with the variables whose bound values use it."""

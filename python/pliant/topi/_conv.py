@@ -124,7 +124,7 @@ def conv2d_NCHWc(  # noqa: N802 (TVM's name)
     out_dtype: str = "float32",
 ) -> Tensor:
     """2-d convolution of images with blocked channels (NCHWc) and filters of layout OIHWio. The channel blocks of the result have
-    size o, as those of the filter.
+    the same size as the blocks ``o`` of the filters.
 
     Raises ``ValueError`` for other ranks, and for layouts that are not ``NCHW<block size>c``.
     """

@@ -152,12 +152,12 @@ def elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
 
 
 def all(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Computes whether all elements along the axes are non-zero. By default, all axes."""
+    """Computes whether all elements along the axes are non-zero. By default, reduces over all axes."""
     return cast(find("min")(cast(cast(data, "bool"), "uint8"), axis, keepdims), "bool")
 
 
 def any(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Computes whether any element along the axes is non-zero. By default, all axes."""
+    """Computes whether any element along the axes is non-zero. By default, reduces over all axes."""
     return cast(find("max")(cast(cast(data, "bool"), "uint8"), axis, keepdims), "bool")
 
 

@@ -410,7 +410,7 @@ pub fn call_struct_info<'py>(
 }
 
 /// Returns the size variables that the parameters and the `match_cast` bindings of a function define. If `free` is set, returns
-/// those that the function uses without defining them instead.
+/// instead the size variables that the function uses without defining them.
 #[pyfunction]
 pub fn symbolic_vars<'py>(func: &Bound<'py, PyAny>, free: bool) -> Result<Vec<Bound<'py, PyAny>>> {
     use pliant_ir::relax::visit;

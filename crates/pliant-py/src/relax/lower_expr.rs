@@ -240,8 +240,8 @@ impl OwnerState {
             .collect()
     }
 
-    /// Converts the operands of an operator. The operator's declaration determines how numbers are converted. `memo`
-    /// holds the other operands, which are already converted.
+    /// Converts the operands of an operator. The operator's declaration determines how Python numbers are converted. `memo`
+    /// contains the operands that are not numbers, which are already converted.
     ///
     /// # Errors
     /// If a number does not fit the data type to which it is converted.

@@ -288,8 +288,8 @@ impl OwnerState {
         Ok(ir::Binding { var, value, cast: cast.into() })
     }
 
-    /// Returns the variable that was imported from another function for a bound variable, if no binding of this function defines
-    /// it yet.
+    /// If the variable `e` of another function was imported into this function before its binding, returns the imported variable.
+    /// Returns `None` if a binding or a parameter of this function already defines the imported variable.
     fn imported_unbound_var(
         &mut self,
         owner: &Arc<FuncOwner>,

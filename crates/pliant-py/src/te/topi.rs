@@ -83,7 +83,7 @@ impl Operands {
         var
     }
 
-    /// Creates the call in a temporary function. Returns the outputs of the call, and whether they form a tuple.
+    /// Creates `call` in a temporary function. Returns the outputs of the call, and whether they form a tuple.
     fn outputs(&self, call: NodeRef) -> Result<(Vec<te::Tensor>, bool)> {
         let owner = FuncOwner::building();
         let mut locked = owner.lock();

@@ -123,7 +123,7 @@ fn end(min: &te::Expr, extent: &te::Expr) -> te::Expr {
 }
 
 /// A range of integers: `extent` values, starting at `min`. `Range(end)` and `Range(begin, end)`
-/// are as in Python.
+/// contain the same integers as Python's `range`.
 #[pyclass(frozen, module = "pliant.ir")]
 pub struct Range {
     /// The first value of the range.

@@ -33,7 +33,7 @@ impl Drop for Link {
 }
 
 thread_local! {
-    /// Items that this thread will drop after the item that it is dropping now; `None` if it is dropping none.
+    /// Items that this thread will drop after the item that it is dropping now; `None` while this thread drops no item.
     static PENDING_DROPS: RefCell<Option<Vec<Value>>> = const { RefCell::new(None) };
 }
 

@@ -30,7 +30,7 @@ pub(super) fn bitcast(args: &[Value]) -> Outcome {
     Ok(Value::Tensor(Tensor::from_bytes(x.shape(), *dtype, bytes)?))
 }
 
-/// Host function with the argument `(x)`: the determinants of a batch of square matrices, computed
+/// Host function with the argument `(x)`: computes the determinants of a batch of square matrices
 /// in float64. `x` has shape `[..., n, n]`, and the result has the batch dims and the data type of
 /// `x`.
 pub(super) fn det(runtime: &KernelRuntime, args: &[Value]) -> Outcome {

@@ -1,7 +1,7 @@
 //! Emits run-time checks that an output does not overlap another operand, before a loop function
 //! writes to the output. Outputs that the graph function allocates have their own memory and need
-//! no check. All others do: parameters and their aliases, tuple fields and views, and results of
-//! calls and branches.
+//! no check. All other outputs need a check: parameters and their aliases, tuple fields and views,
+//! and results of calls and branches.
 
 use pliant_exec::{LoopFuncInfo, LoopFuncParam, Reg};
 use pliant_ir::relax::visit::bindings;

@@ -3,13 +3,13 @@
 
 use pliant_tir::fully_written_buffers::fully_written_params;
 
-/// Whether a transpose kernel that reads `A` is known to write the whole buffer `out` of shape `dims`, if its argument
-/// `out=` is the expression `out`.
+/// Whether the analysis finds that a call of the kernel `transpose` writes the whole output buffer, which has the shape `dims`.
+/// The call reads the buffer `A` and passes the expression `out` as its output.
 fn is_full_write(dims: &str, out: &str) -> bool {
     is_full_write_from("A", dims, out)
 }
 
-/// As [`is_full_write`], but the caller also chooses the expression that the kernel call passes as `x=`.
+/// The same as [`is_full_write`], but the call passes the expression `x` as its input instead of the buffer `A`.
 fn is_full_write_from(x: &str, dims: &str, out: &str) -> bool {
     let text = format!(
         "from pliant.script import ir as I, tir as T

@@ -13,7 +13,7 @@ use pliant_kernels::{ExternFn, ExternTy, extern_fn};
 pub enum Arg {
     Int(i64),
     Float(f64),
-    /// The address of an element, as an offset in elements from the start of the next buffer.
+    /// The address of an element, as an offset in elements from the start of its buffer. Each address has its own buffer.
     Address(i64),
 }
 

@@ -86,8 +86,8 @@ class DFPattern:
     has_ty = has_struct_info
 
     def same_shape_as(self, *args: DFPattern) -> DFPattern:
-        """Adds a constraint to the current pattern context: the values provably have the same
-        shape. Raises ``ValueError`` outside of contexts."""
+        """Adds a constraint to the current pattern context: the values that this pattern and the patterns ``args`` match must
+        provably have the same shape. Raises ``ValueError`` outside of contexts."""
         _context.PatternContext.required("same_shape_as")._same_shape([self, *args])
         return self
 

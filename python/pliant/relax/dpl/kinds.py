@@ -268,7 +268,8 @@ class PrimArrPattern(DFPattern):
 
 
 class SameShapeConstraint:
-    """A constraint of the current pattern context: the values provably have the same shape.
+    """A constraint of the current pattern context: the values that the patterns ``args`` match must provably have the same
+    shape.
 
     Raises ``ValueError`` outside of contexts.
     """

@@ -55,8 +55,8 @@ def rewrite_bindings(
 
 
 class _Rule:
-    """A rewrite rule: a pattern and its replacement, which is a callback, or a template with the functions that the template may
-    call."""
+    """A rewrite rule: a pattern, and either a callback that returns the replacement, or a template from a module whose other
+    functions the replacement may call."""
 
     def __init__(
         self, pattern: DFPattern, callback: Callback | None = None, template: Any = None, module: IRModule | None = None

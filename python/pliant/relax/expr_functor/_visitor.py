@@ -90,7 +90,7 @@ class PyExprVisitor(ExprFunctor):
         """Visits a constant, which has no parts."""
 
     def visit_tuple_(self, op: Tuple) -> None:
-        """Visits a tuple: its fields."""
+        """Visits the fields of a tuple."""
         for field in op.fields:
             self.visit_expr(field)
 
@@ -101,7 +101,7 @@ class PyExprVisitor(ExprFunctor):
         """Visits a use of a variable, which has no parts."""
 
     def visit_shape_expr_(self, op: ShapeExpr) -> None:
-        """Visits a shape: its sizes."""
+        """Visits the sizes of a shape."""
         for value in op.values:
             self.visit_prim_expr(value)
 
@@ -112,13 +112,13 @@ class PyExprVisitor(ExprFunctor):
         """Visits a reference to a function of the module, which has no parts."""
 
     def visit_function_(self, op: Function) -> None:
-        """Visits a function: its parameters, then its body."""
+        """Visits the parameters of a function, then its body."""
         for param in op.params:
             self.visit_var_def(param)
         self.visit_expr(op.body)
 
     def visit_call_(self, op: Call) -> None:
-        """Visits a call: its callee, its explicit types and its arguments."""
+        """Visits the callee, the explicit types and the arguments of a call."""
         self.visit_expr(op.op)
         if self._types:
             for info in op.sinfo_args:
@@ -127,13 +127,13 @@ class PyExprVisitor(ExprFunctor):
             self.visit_expr(arg)
 
     def visit_seq_expr_(self, op: SeqExpr) -> None:
-        """Visits a sequence: its blocks, then its result."""
+        """Visits the blocks of a sequence, then its result."""
         for block in op.blocks:
             self.visit_binding_block(block)
         self.visit_expr(op.body)
 
     def visit_if_(self, op: If) -> None:
-        """Visits a conditional: its condition, then both branches."""
+        """Visits the condition of a conditional, then both branches."""
         self.visit_expr(op.cond)
         self.visit_expr(op.true_branch)
         self.visit_expr(op.false_branch)
@@ -142,11 +142,11 @@ class PyExprVisitor(ExprFunctor):
         """Visits an operator, which has no parts."""
 
     def visit_tuple_getitem_(self, op: TupleGetItem) -> None:
-        """Visits an access to a field of a tuple: the tuple."""
+        """Visits the tuple from which a field is read."""
         self.visit_expr(op.tuple_value)
 
     def visit_prim_value_(self, op: PrimValue) -> None:
-        """Visits a scalar: its value, if the class visits types."""
+        """Visits the value of a scalar, if the class visits types."""
         if self._types:
             self.visit_prim_expr(op.value)
 
@@ -157,12 +157,12 @@ class PyExprVisitor(ExprFunctor):
         """Visits a data type, which has no parts."""
 
     def visit_var_binding_(self, binding: VarBinding) -> None:
-        """Visits a binding of a variable: the value, then the variable."""
+        """Visits the value of a binding, then the bound variable."""
         self.visit_expr(binding.value)
         self.visit_var_def(binding.var)
 
     def visit_match_cast_(self, binding: MatchCast) -> None:
-        """Visits a ``match_cast``: the value, the type, then the variable."""
+        """Visits the value of a ``match_cast``, then the type and the variable."""
         self.visit_expr(binding.value)
         if self._types:
             self.visit_expr_dep_struct_info_field(binding.struct_info)
@@ -179,12 +179,12 @@ class PyExprVisitor(ExprFunctor):
             self.visit_binding(binding)
 
     def visit_var_def_(self, var: Var) -> None:
-        """Visits the definition of a variable: its type, if the class visits types."""
+        """Visits the type of a variable at its definition, if the class visits types."""
         if self._types and var.struct_info_ is not None:
             self.visit_expr_dep_struct_info_field(var.struct_info_)
 
     def visit_dataflow_var_def_(self, var: DataflowVar) -> None:
-        """Visits the definition of a dataflow variable: its type, if the class visits types."""
+        """Visits the type of a dataflow variable at its definition, if the class visits types."""
         if self._types and var.struct_info_ is not None:
             self.visit_expr_dep_struct_info_field(var.struct_info_)
 

@@ -43,11 +43,10 @@ def get_pad_tuple(padding: Any, kernel: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def get_pad_tuple1d(padding: Any, kernel: Sequence[Any]) -> tuple[Any, ...]:
-    """Returns the padding at the left and right, as :func:`get_pad_tuple`."""
+    """Returns the padding at the left and right. The arguments are those of :func:`get_pad_tuple`."""
     return _pads(padding, kernel, 1)
 
 
 def get_pad_tuple3d(padding: Any, kernel: Sequence[Any]) -> tuple[Any, ...]:
-    """Returns the padding at the front, top, left, back, bottom and right, as
-    :func:`get_pad_tuple`."""
+    """Returns the padding at the front, top, left, back, bottom and right. The arguments are those of :func:`get_pad_tuple`."""
     return _pads(padding, kernel, 3)
