@@ -56,8 +56,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _dumps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Sets the folder for the modules that failing passes received: a folder of the tests instead of the default one, which all
-    processes share."""
+    """Makes failing passes write their input modules to a temporary folder of the tests. All processes share the default
+    folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", str(tmp_path_factory.mktemp("dumps")))
         yield

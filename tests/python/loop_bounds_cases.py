@@ -1,4 +1,4 @@
-"""Loop functions whose accesses or kernel calls leave their buffers, with the errors that are expected."""
+"""Cases of loop functions whose accesses or kernel calls are out of bounds, with the expected errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The analyzer: unit tests, and random expressions compared with brute force and z3."""
+"""Tests the analyzer with unit tests, and with random expressions compared with brute force and z3."""
 
 from __future__ import annotations
 

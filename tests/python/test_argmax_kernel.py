@@ -1,4 +1,4 @@
-"""Argmax and argmin by the library kernel: all lengths, types and axes, NaN, and the interpreter."""
+"""Tests argmax and argmin by the library kernel and the interpreter, with all lengths, types and axes, and with NaN."""
 
 from __future__ import annotations
 

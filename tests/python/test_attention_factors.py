@@ -1,5 +1,5 @@
-"""Scaling factors of attention. If float32 can represent the product of all factors, the kernel applies the product as one
-factor. The results agree with those of generated loops."""
+"""Tests scaling factors of attention. If float32 can represent the product of all factors, the kernel applies the product
+as one factor. The results must agree with those of generated loops."""
 
 from __future__ import annotations
 

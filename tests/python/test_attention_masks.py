@@ -1,5 +1,5 @@
-"""Attention with scores masked by `where`, as exporters write it. It becomes one kernel call, whose results agree with those of
-generated loops."""
+"""Tests attention with scores masked by `where`, as exporters write it. It must become one kernel call, whose results agree
+with those of generated loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention whose masks and scores are at the limits of their types: the kernel and loops agree."""
+"""Tests that the attention kernel and generated loops agree for masks and scores at the limits of their types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The attributes of calls, functions and modules behave as dicts, with the items also as Python attributes."""
+"""Tests that the attributes of calls, functions and modules behave as dicts, whose items can also be read as Python
+attributes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Invalid arguments are refused by name, with what to write instead."""
+"""Tests that the error for an invalid argument names the argument and says what to write instead."""
 
 from __future__ import annotations
 

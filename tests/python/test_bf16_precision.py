@@ -1,4 +1,5 @@
-"""`precision="bf16"` rounds constant right operands of matrix products to bfloat16 once, and rounds no other value."""
+"""Tests that `precision="bf16"` rounds constant right operands of matrix products to bfloat16 once, and rounds no other
+value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graph level: expressions, struct infos, the block builder, modules."""
+"""Tests the graph level: expressions, struct infos, the block builder, modules."""
 
 from __future__ import annotations
 

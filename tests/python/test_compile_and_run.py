@@ -1,4 +1,4 @@
-"""Compiling and running: `pliant.compile`, the virtual machine, files, threads, invalid input."""
+"""Tests compiling and running: `pliant.compile`, the virtual machine, files, threads, invalid input."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Activations that the kernel `conv` applies to its results, and filters that extend far beyond
-the image."""
+"""Tests activations that the kernel `conv` applies to its results, and filters that extend far beyond the image."""
 
 from __future__ import annotations
 

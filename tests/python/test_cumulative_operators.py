@@ -1,4 +1,4 @@
-"""Cumulative sums and products along every axis, for many and for few independent scans, and for empty tensors."""
+"""Tests cumulative sums and products along every axis, for many and for few independent scans, and for empty tensors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pliant import relax, tir
 
 
 def scan(op, rank: int, axis: int | None, exclusive: bool, dtype: str = "float32") -> pliant.Model:
-    """Returns a running sum or product of a tensor with symbolic sizes."""
+    """Returns a compiled program for the cumulative sum or product of a tensor with symbolic sizes."""
     bb = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorStructInfo([tir.Var(f"d{i}", "int64") for i in range(rank)], dtype))
     with bb.function("main", [x]):

@@ -1,4 +1,4 @@
-"""``DataflowBlockRewrite`` with many edits, compared with a plain list."""
+"""Tests many random edits by ``DataflowBlockRewrite``, compared with the same edits of a plain list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dataflow pattern language as TVM users write it."""
+"""Tests the dataflow pattern language as TVM users write it."""
 
 import textwrap
 

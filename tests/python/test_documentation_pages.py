@@ -1,5 +1,5 @@
-"""The pages of `docs/`: their Python code runs from top to bottom and prints the output that they show, their links lead
-somewhere, and plots show the numbers of their tables."""
+"""Tests the pages of `docs/`: their Python code runs from top to bottom and prints the output that they show, their links
+lead somewhere, and plots show the numbers of their tables."""
 
 from __future__ import annotations
 

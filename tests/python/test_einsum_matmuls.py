@@ -1,4 +1,4 @@
-"""Einsums that are matrix products: which calls they become, and whether kernels and loops agree with numpy.einsum."""
+"""Tests einsums that are matrix products: which calls they become, and whether kernels and loops agree with numpy.einsum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run-time errors name the line of the user's script, and the callers."""
+"""Tests that run-time errors name the line of the user's script, and the callers."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Both execution modes from Python, and loop functions that call Python."""
+"""Tests both execution modes from Python, and loop functions that call Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Visitors and mutators on the graph level, and the classes that they visit."""
+"""Tests visitors and mutators on the graph level, and the classes that they visit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passing parts of a graph to the library and to custom code generators."""
+"""Tests passing parts of a graph to the library and to custom code generators."""
 
 import numpy as np
 import pliant as tvm

@@ -1,4 +1,4 @@
-"""A forked child runs what its parent compiled, on its own threads."""
+"""Tests that a forked child runs what its parent compiled, on its own threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fourier transforms by the library kernel: types, axes, lengths, windows, and the interpreter."""
+"""Tests Fourier transforms by the library kernel and the interpreter: types, axes, lengths and windows."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Functions as values: closures to and from Python, wrong arguments, callbacks that fail, block or
-re-enter."""
+"""Tests functions as values: closures to and from Python, wrong arguments, callbacks that fail, block or re-enter."""
 
 from __future__ import annotations
 

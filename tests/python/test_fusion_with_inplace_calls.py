@@ -1,5 +1,4 @@
-"""Operators that would be fused into one kernel stay separate if a call works in place
-between them."""
+"""Tests that operators that would be fused into one kernel stay separate if a call works in place between them."""
 
 from __future__ import annotations
 

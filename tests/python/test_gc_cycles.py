@@ -1,4 +1,4 @@
-"""Python's garbage collector finds cycles between Pliant's objects and Python objects."""
+"""Tests that Python's garbage collector finds cycles between Pliant's objects and Python objects."""
 
 import gc
 import threading

@@ -1,4 +1,4 @@
-"""Graph passes with parameters, from Python: arguments with TVM's names, and invalid arguments."""
+"""Tests graph passes with parameters, from Python: arguments with TVM's names, and invalid arguments."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Constants and views in programs with in-place calls. Each constant stays a single value, with any passes and in every execution
-mode."""
+"""Tests constants and views in programs with in-place calls. Each constant must stay a single value, with any passes and in
+every execution mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Rewrites do not move reads across in-place calls, even if the types of the called functions claim that they have no effects."""
+"""Tests that rewrites do not move reads across in-place calls, even if the types of the called functions claim that they
+have no effects."""
 
 import numpy as np
 import pliant as tvm

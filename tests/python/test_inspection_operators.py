@@ -1,4 +1,4 @@
-"""Operators that describe a tensor, read its memory as another tensor, or call Python."""
+"""Tests operators that describe a tensor, read its memory as another tensor, or call Python."""
 
 from __future__ import annotations
 

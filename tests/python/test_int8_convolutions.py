@@ -1,5 +1,5 @@
-"""Convolutions of 8-bit integers: library kernels, generated loops, the interpreter and the
-definition agree bit by bit."""
+"""Tests that library kernels, generated loops, the interpreter and the definition agree bit by bit on convolutions of 8-bit
+integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matmuls of 8-bit integers: library kernels, generated loops and the interpreter agree bit by bit."""
+"""Tests that library kernels, generated loops and the interpreter agree bit by bit on matmuls of 8-bit integers."""
 
 from __future__ import annotations
 

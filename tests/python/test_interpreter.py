@@ -1,4 +1,4 @@
-"""`pliant.testing.interpret`: arguments, results, and what it does not support."""
+"""Tests `pliant.testing.interpret`: arguments, results, and what it does not support."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Ctrl-C ends everything that runs for a long time: programs, kernels, compilations."""
+"""Tests that Ctrl-C ends everything that runs for a long time: programs, kernels, compilations."""
 
 import os
 import signal

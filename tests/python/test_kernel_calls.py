@@ -1,4 +1,4 @@
-"""``R.call_kernel``: library kernels called from graph functions, in scripts and from builders."""
+"""Tests ``R.call_kernel``: library kernels called from graph functions, in scripts and from builders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operands of library kernels that are views of buffers: `T.view`."""
+"""Tests library kernels whose operands are views of buffers (`T.view`)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Corners of the language that TVM programs use: scalars as sizes, callable objects, interrupts,
-the interpreter."""
+"""Tests corners of the language that TVM programs use: scalars as sizes, callable objects, interrupts, the interpreter."""
 
 from __future__ import annotations
 

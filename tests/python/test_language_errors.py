@@ -1,5 +1,4 @@
-"""Errors in programs with control flow and effects: each names its location, and none ends the
-process."""
+"""Tests errors in programs with control flow and effects: each names its location, and none ends the process."""
 
 from __future__ import annotations
 

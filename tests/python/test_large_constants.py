@@ -1,5 +1,5 @@
-"""Constant folding of large constants. A value of at most the size of the constants that it replaces is always folded; other
-values are folded only up to a limit."""
+"""Tests constant folding of large constants. A value of at most the size of the constants that it replaces is always
+folded; other values are folded only up to a limit."""
 
 from __future__ import annotations
 

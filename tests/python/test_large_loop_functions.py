@@ -1,4 +1,4 @@
-"""Loop functions whose expressions or statements become large or deep while they are compiled."""
+"""Tests loop functions whose expressions or statements become large or deep while they are compiled."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
-"""Reductions of many elements to few results, which run in parallel pieces: sizes around the limit, all operations and element
-types."""
+"""Tests reductions of many elements to few results, which run in parallel: sizes around the limit for this, all operations
+and element types."""
 
 from __future__ import annotations
 

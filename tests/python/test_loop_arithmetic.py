@@ -1,5 +1,4 @@
-"""Loop functions at the limits of their arithmetic: all executors return the same values
-and errors."""
+"""Tests that all executors of a loop function return the same values and errors at the limits of its arithmetic."""
 
 from __future__ import annotations
 

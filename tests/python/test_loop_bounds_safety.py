@@ -1,5 +1,4 @@
-"""Loop functions whose schedules reorder loops, move statements or omit inits must stay inside
-their buffers.
+"""Tests that loop functions whose schedules reorder loops, move statements or omit inits stay inside their buffers.
 
 Each case has the loops of a function with the buffers `A`, `J` and `C` and runs in a separate process, since an access out of
 bounds may crash it. The program first fills the memory with 77 from which its output is later allocated.

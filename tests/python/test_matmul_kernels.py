@@ -1,4 +1,4 @@
-"""Matrix products and the operations fused into them, compiled with library kernels and with generated loops only."""
+"""Compares matrix products, with the operations fused into them, between library kernels and generated loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory limit that the environment variable ``PLIANT_MEMORY_LIMIT`` sets."""
+"""Tests the memory limit that the environment variable ``PLIANT_MEMORY_LIMIT`` sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dropping a model returns its memory to the system."""
+"""Tests that dropping a model returns its memory to the system."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Modules of functions that call each other, functions that refer to their modules, local functions
-and loops under mutators, vectors in lowered loop functions."""
+"""Tests modules of functions that call each other, functions that refer to their modules, local functions and loops under
+mutators, and vectors in lowered loop functions."""
 
 from __future__ import annotations
 

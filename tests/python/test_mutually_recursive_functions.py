@@ -1,4 +1,4 @@
-"""Mutators and visitors on local functions that call each other."""
+"""Tests mutators and visitors on local functions that call each other."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Convolutions and recurrent layers with non-constant weights: calls of library kernels, compared
-with generated loops."""
+"""Compares convolutions and recurrent layers with non-constant weights between library kernels and generated loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects of the IR as Python objects: truth value, hash, equality, constructors and attributes."""
+"""Tests objects of the IR as Python objects: truth value, hash, equality, constructors and attributes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Offload rules: the table, rules of a program, and the output of `explain`."""
+"""Tests offload rules: the table, rules of a program, and the output of `explain`."""
 
 from __future__ import annotations
 

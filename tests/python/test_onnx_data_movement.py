@@ -1,5 +1,5 @@
-"""Operators that move data, at sizes where they run in parallel and in vectors: scatters, patches,
-caches, paddings, non-constant sizes, concatenation of many parts, and nonzero elements."""
+"""Tests operators that move data, at sizes where they run in parallel and in vectors: scatters, patches, caches, paddings,
+non-constant sizes, concatenation of many parts, and nonzero elements."""
 
 from __future__ import annotations
 

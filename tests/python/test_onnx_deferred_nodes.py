@@ -1,5 +1,5 @@
-"""Nodes whose operands' ranks, sizes or values are known only at run time: imported for the actual
-operands, compared with NumPy and the reference of the package ``onnx``."""
+"""Tests nodes whose operands' ranks, sizes or values are known only at run time. Such nodes are imported for the actual
+operands, and compared with NumPy and the reference of the package ``onnx``."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Operators at the limits of their definitions: a sum or power that exceeds its type, windows
-beyond the input, counts of ranges."""
+"""Tests operators at the limits of their definitions: a sum or power that exceeds its type, windows beyond the input,
+counts of ranges."""
 
 from __future__ import annotations
 

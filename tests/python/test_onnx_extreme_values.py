@@ -1,5 +1,5 @@
-"""Values of ONNX nodes at the limits of types, at unusual ranks and beside padding, compared with
-formulas and the reference."""
+"""Tests ONNX nodes with values at the limits of types, at unusual ranks and beside padding. The results are compared with
+formulas and ONNX's reference implementation."""
 
 from __future__ import annotations
 

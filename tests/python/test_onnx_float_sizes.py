@@ -1,4 +1,4 @@
-"""Sizes that ONNX models compute with floats and powers, and sizes that are 0, -1 or too large."""
+"""Tests sizes that ONNX models compute with floats and powers, and sizes that are 0, -1 or too large."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ONNX models: symbols are kept, shapes are folded, all unsupported features are reported at once,
+"""Tests the import of ONNX models: symbols are kept, shapes are folded, all unsupported features are reported at once, and
 hostile files are refused."""
 
 from __future__ import annotations

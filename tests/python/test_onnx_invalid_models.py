@@ -1,5 +1,4 @@
-"""Errors of models that break the rules of their operators, and of declarations of users
-about shapes."""
+"""Tests the errors for models that break the rules of their operators, and for wrong declarations of users about shapes."""
 
 from __future__ import annotations
 

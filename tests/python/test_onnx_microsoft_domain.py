@@ -1,4 +1,4 @@
-"""Operators of com.microsoft: the results of ONNX Runtime, and errors for unsupported features."""
+"""Tests operators of com.microsoft: results that agree with ONNX Runtime, and errors for unsupported features."""
 
 from __future__ import annotations
 

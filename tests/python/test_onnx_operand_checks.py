@@ -1,5 +1,4 @@
-"""Requirements on operands of nodes: their element types, and the number of elements of additional
-operands."""
+"""Tests the checks of the operands of ONNX nodes: their element types, and the number of elements of additional operands."""
 
 from __future__ import annotations
 

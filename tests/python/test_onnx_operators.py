@@ -1,5 +1,4 @@
-"""ONNX operators at shapes and axes known only at run time, loops, small element types, and
-com.microsoft."""
+"""Tests ONNX operators at shapes and axes known only at run time, loops, small element types, and com.microsoft."""
 
 from __future__ import annotations
 

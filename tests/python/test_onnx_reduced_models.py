@@ -1,4 +1,4 @@
-"""The reduced models that ``check`` writes for each problem of an ONNX model, also for problems downstream of others."""
+"""Tests the reduced models that ``check`` writes for each problem of an ONNX model, also for problems downstream of others."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Requirements of nodes on sizes and values: a violation is an error at compile time or at run time
-that names its node."""
+"""Tests the requirements of ONNX nodes on sizes and values: a violation is an error at compile time or at run time that
+names its node."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""ONNX sequences and optionals whose length or presence is known only at run time, and the values
-that loops collect."""
+"""Tests ONNX sequences and optionals whose length or presence is known only at run time, and the values that loops collect."""
 
 from __future__ import annotations
 

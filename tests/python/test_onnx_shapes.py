@@ -1,4 +1,4 @@
-"""Declarations of users about an ONNX model's shapes, and the errors if the model violates them."""
+"""Tests declarations of users about an ONNX model's shapes, and the errors if the model violates them."""
 
 from __future__ import annotations
 

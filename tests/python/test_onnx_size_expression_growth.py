@@ -1,4 +1,4 @@
-"""Models whose sizes would grow without bound if each node expanded all earlier computations."""
+"""Tests models whose size expressions would grow without bound if each node expanded all earlier computations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Symbols together with sizes known only at run time, in branches, and in inputs with a default value."""
+"""Tests symbols together with sizes known only at run time, in branches, and in inputs with a default value."""
 
 from __future__ import annotations
 

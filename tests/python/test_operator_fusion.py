@@ -1,4 +1,4 @@
-"""Fused programs compute the same as unfused ones; results have their own memory."""
+"""Tests that fused programs compute the same as unfused ones, and that results have their own memory."""
 
 from __future__ import annotations
 

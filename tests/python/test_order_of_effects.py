@@ -1,5 +1,4 @@
-"""The order of effects: calls nested in other expressions are made once, and in the order
-of Python."""
+"""Tests the order of effects: calls nested in other expressions are made once, and in the order of Python."""
 
 from __future__ import annotations
 

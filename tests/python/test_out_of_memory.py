@@ -1,4 +1,4 @@
-"""Compiling and running when the system refuses memory: a result or an error, never the end of the process."""
+"""Tests compiling and running when the system refuses memory: a result or an error, never the end of the process."""
 
 from __future__ import annotations
 

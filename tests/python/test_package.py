@@ -1,4 +1,4 @@
-"""Properties of the package: import time, names, types, and the command line."""
+"""Tests properties of the package: import time, names, types, and the command line."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Messages for misspelt pass names, and Python code inside the compiler and the VM that must not
-break them."""
+"""Tests messages for misspelt pass names, and Python code that the compiler and the VM call and that raises an exception,
+calls them again, or waits for other threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passes and instruments of users: contexts, sequences, compilations, mistakes."""
+"""Tests passes and instruments of users: contexts, sequences, compilations, mistakes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The passes, analyses, instruments, patterns and pipelines of comparable compilers, row by row:
+"""Tests the inventory of the passes, analyses, instruments, patterns and pipelines of comparable compilers, row by row:
 each exists here under its name and works, or is listed with the reason why it does not exist."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Passes: by name, in sequences, and user-defined."""
+"""Tests passes by name, in sequences, and user-defined passes."""
 
 from __future__ import annotations
 

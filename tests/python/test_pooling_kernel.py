@@ -1,4 +1,4 @@
-"""Pooling with channels first and last in the library kernel, against generated loops and NumPy."""
+"""Compares pooling by the library kernel, with channels first and last, with generated loops and NumPy."""
 
 from __future__ import annotations
 

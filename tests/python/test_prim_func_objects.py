@@ -1,5 +1,4 @@
-"""Loop functions as objects: parameters, buffers that keep their identity, functions built
-from parts."""
+"""Tests loop functions as objects: parameters, buffers that keep their identity, functions built from parts."""
 
 from __future__ import annotations
 

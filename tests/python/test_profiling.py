@@ -1,4 +1,4 @@
-"""`Model.profile` and `VirtualMachine.profile`: times and rates of the functions that a run calls."""
+"""Tests `Model.profile` and `VirtualMachine.profile`: times and rates of the functions that a run calls."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The results of the passes that make effects explicit print, parse back, build, and compute
-the same."""
+"""Tests that the results of the passes that make effects explicit print, parse back, build, and compute the same."""
 
 from __future__ import annotations
 

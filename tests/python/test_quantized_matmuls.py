@@ -1,4 +1,5 @@
-"""Matmuls of two dequantised operands become one integer kernel call, with results close to those of the float loops."""
+"""Tests that matmuls of two dequantised operands become one integer kernel call, with results close to those of the float
+loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matmuls with dequantised constant weights: library kernels, generated loops and the interpreter agree."""
+"""Tests that library kernels, generated loops and the interpreter agree on matmuls with dequantised constant weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``R.range`` counts with integers of any sign, not only with sizes, from scalars and from tensors, in all
+"""Tests that ``R.range`` counts with integers of any sign, not only with sizes, from scalars and from tensors, in all
 executors."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Recurrent layers with the library kernel and with generated loops alone."""
+"""Compares recurrent layers between the library kernel and generated loops."""
 
 from __future__ import annotations
 

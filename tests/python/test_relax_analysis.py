@@ -1,4 +1,4 @@
-"""`relax.analysis`, `DataflowBlockRewrite`, `relax.utils`, structural equality."""
+"""Tests `relax.analysis`, `DataflowBlockRewrite`, `relax.utils` and structural equality."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The language of graph functions, compiled: effects, opaque objects, dynamically typed values,
-calls across levels."""
+"""Tests the language of graph functions, compiled: effects, opaque objects, dynamically typed values, calls across levels."""
 
 from __future__ import annotations
 

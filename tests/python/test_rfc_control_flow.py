@@ -1,4 +1,4 @@
-"""The programs of the Relax documents about branches, closures, recursion and loops, corrected and run.
+"""Tests the programs of the Relax documents about branches, closures, recursion and loops, corrected and run.
 
 Each program keeps the spelling of its document, in the dialect of 2022, as far as it can be parsed. Comments state what had to be
 corrected. The test names contain the names of the documents' snippets (R1, A3, E2, ...).
@@ -34,7 +34,8 @@ def floats(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 
 def test_f2_a_branch_that_calls_packed_functions(packed: Register, rng: np.random.Generator) -> None:
-    """Tests F2. The correction: the calls declare their result types. They have effects, so the function is impure."""
+    """Tests snippet F2 of the RFC documents. The correction: the calls declare their result types. They have effects, so the
+    function is impure."""
     packed("test.vm.add", lambda a, b: a.numpy() + b.numpy())
     packed("test.vm.mul", lambda a, b: a.numpy() * b.numpy())
     mod = from_source(
@@ -79,7 +80,8 @@ class Module:
 
 
 def test_f4_a_closure_after_lifting() -> None:
-    """Tests F4. The lifted function takes its captured variables as one tuple, after its arguments."""
+    """Tests snippet F4 of the RFC documents. The lifted function takes its captured variables as one tuple, after its
+    arguments."""
     mod = from_source(
         """
 @tvm.script.ir_module
@@ -108,7 +110,7 @@ class Module:
 
 
 def test_f5_recursion_before_lifting() -> None:
-    """Tests F5. The correction adds a base case and returns a result."""
+    """Tests snippet F5 of the RFC documents. The correction adds a base case and returns a result."""
     mod = from_source(
         """
 @R.function
@@ -154,7 +156,7 @@ class Module:
 
 
 def test_f7_mutual_recursion_before_lifting() -> None:
-    """Tests F7, with base cases added: f1(x) = f2(x - 1) + x1 and f2(x) = f1(x - 1) + x2."""
+    """Tests snippet F7 of the RFC documents, with base cases added: f1(x) = f2(x - 1) + x1 and f2(x) = f1(x - 1) + x2."""
     mod = from_source(
         """
 @R.function
@@ -182,7 +184,7 @@ def main(n: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
 
 
 def test_f8_mutual_recursion_after_lifting() -> None:
-    """Tests F8. Both lifted functions take the union of their captured variables."""
+    """Tests snippet F8 of the RFC documents. Both lifted functions take the union of their captured variables."""
     mod = from_source(
         """
 @tvm.script.ir_module
@@ -215,7 +217,7 @@ class Module:
 
 
 def test_f9_a_loop_as_recursion_and_as_operator() -> None:
-    """Tests F9. The correction completes the loop condition, which compares the counter with 10."""
+    """Tests snippet F9 of the RFC documents. The correction completes the loop condition, which compares the counter with 10."""
     mod = from_source(
         """
 @tvm.script.ir_module

@@ -1,4 +1,4 @@
-"""The programs of the Relax RFC, its announcement and the EmitTE document, corrected and run.
+"""Tests the programs of the Relax RFC, its announcement and the EmitTE document, corrected and run.
 
 Each program keeps the spelling of its document, in the dialect of 2022, as far as it can be parsed. Comments state what had to be
 corrected. The test names contain the names of the documents' snippets (R1, A3, E2, ...).
@@ -40,8 +40,8 @@ def floats(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 
 def test_r1_first_program(packed: Register, rng: np.random.Generator) -> None:
-    """Tests R1 with three corrections: `n` is declared, `with T.grid(n) as i` is a loop, and `w` has a known rank after its
-    match."""
+    """Tests snippet R1 of the RFC documents with three corrections: `n` is declared, `with T.grid(n) as i` is a loop, and `w`
+    has a known rank after its match."""
     updated = []
 
     def custom_inplace_update(value: Any) -> None:
@@ -83,8 +83,8 @@ class MyIRModule:
 
 
 def test_r3_the_meaning_of_call_tir(rng: np.random.Generator) -> None:
-    """Tests R3: `call_tir` allocates the output and then calls the loop function. Both a NumPy function and a loop function are
-    called this way."""
+    """Tests snippet R3 of the RFC documents: `call_tir` allocates the output and then calls the loop function. Both a NumPy
+    function and a loop function are called this way."""
 
     def low_level_func(a: np.ndarray, out: np.ndarray) -> None:
         out[:] = a * 2
@@ -122,8 +122,8 @@ def main(input0: R.Tensor[(3, 4), "float32"], input1: R.Tensor[(3, 4), "float32"
 
 
 def test_r9_packed_functions_and_a_matmul(packed: Register, rng: np.random.Generator) -> None:
-    """Tests R9 with three corrections: the reduction is the last loop of the nest (m, k, n), the indices match the buffers, and
-    `(gv1,)` is a tuple."""
+    """Tests snippet R9 of the RFC documents with three corrections: the reduction is the last loop of the nest (m, k, n), the
+    indices match the buffers, and `(gv1,)` is a tuple."""
     printed = []
 
     def add_packed(a: Any, b: Any) -> Any:
@@ -201,8 +201,8 @@ def register_shape_functions(packed: Register) -> None:
 
 
 def test_r11_shapes_of_all_three_kinds(packed: Register) -> None:
-    """Tests R11. Inside the dataflow block, packed functions are called as pure functions. `lv7` checks `m` again, so `unique`
-    must not drop anything."""
+    """Tests snippet R11 of the RFC documents. Inside the dataflow block, packed functions are called as pure functions. `lv7`
+    checks `m` again, so `unique` must not drop anything."""
     register_shape_functions(packed)
     mod = from_source(SHAPE_EXAMPLE.format(last="lv7: R.Shape = R.match_shape(lv3, (m,))"))
     x = np.arange(12, dtype="float32").reshape(3, 2, 2)
@@ -213,7 +213,8 @@ def test_r11_shapes_of_all_three_kinds(packed: Register) -> None:
 
 
 def test_a4_shapes_without_the_second_match(packed: Register) -> None:
-    """Tests A4. In the announcement, `call_tir` takes the shape first; here, a packed function is called by name instead."""
+    """Tests snippet A4 of the RFC documents. In the announcement, `call_tir` takes the shape first; here, a packed function
+    is called by name instead."""
     register_shape_functions(packed)
     mod = from_source(SHAPE_EXAMPLE.format(last="pass"))
     x = np.zeros((2, 2, 2), "float32")
@@ -221,8 +222,8 @@ def test_a4_shapes_without_the_second_match(packed: Register) -> None:
 
 
 def test_r14_two_dataflow_blocks_with_effects_between(packed: Register, rng: np.random.Generator) -> None:
-    """Tests R14 with two corrections: `linear`, `relu` and `linear1` are defined, and a packed function reads the tensor from a
-    file."""
+    """Tests snippet R14 of the RFC documents with two corrections: `linear`, `relu` and `linear1` are defined, and a packed
+    function reads the tensor from a file."""
     updates = []
     stored = floats(rng, 128, 128)
     packed("custom_inplace_update", lambda v: updates.append(v.shape))
@@ -316,8 +317,8 @@ def flatten(a: Any, out: Any) -> None:
 
 
 def test_r17_the_running_example(packed: Register, rng: np.random.Generator) -> None:
-    """Tests R17 with three corrections: the parameters have the names that the body uses, the block has named axes, and the type
-    has a dtype."""
+    """Tests snippet R17 of the RFC documents with three corrections: the parameters have the names that the body uses, the
+    block has named axes, and the type has a dtype."""
     packed("flatten", flatten)
     mod = from_source(RUNNING)
     for shape in SHAPES:
@@ -326,7 +327,8 @@ def test_r17_the_running_example(packed: Register, rng: np.random.Generator) -> 
 
 
 def test_r18_explicit_memory(packed: Register, rng: np.random.Generator) -> None:
-    """Tests R18: the passes lower the running example to explicit memory allocation. The result prints, parses back, and runs."""
+    """Tests snippet R18 of the RFC documents: the passes lower the running example to explicit memory allocation. The result
+    prints, parses back, and runs."""
     packed("flatten", flatten)
     lower = tvm.transform.Sequential(
         [
@@ -348,8 +350,8 @@ def test_r18_explicit_memory(packed: Register, rng: np.random.Generator) -> None
 
 
 def test_r19_shapes_in_the_heap(packed: Register, rng: np.random.Generator) -> None:
-    """Tests R19: shape lowering of the running example. The sizes are matched into a shape heap, computed on by generated code,
-    and read back."""
+    """Tests snippet R19 of the RFC documents: shape lowering of the running example. The sizes are matched into a shape heap,
+    computed on by generated code, and read back."""
     packed("flatten", flatten)
     lower = relax.transform.get_pipeline("minimum")
     mod = lower(from_source(RUNNING))
@@ -380,7 +382,8 @@ def test_r20_te_with_symbolic_sizes(rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize("name", ["C1", "A1"])
 def test_c1_a1_flatten(name: str, rng: np.random.Generator) -> None:
-    """Tests C1 and A1: the flatten function of the mail and of the announcement, with symbolic shapes."""
+    """Tests snippets C1 and A1 of the RFC documents: the flatten function of the mail and of the announcement, with symbolic
+    shapes."""
     mod = from_source(
         """
 @R.function
@@ -395,7 +398,8 @@ def main(a: R.Tensor((m, 224, 3), "float32")) -> R.Tensor((m * 224 * 3,), "float
 
 
 def test_a2_the_announcement_program(packed: Register, rng: np.random.Generator) -> None:
-    """Tests A2. `call_packed` and `return` are outside the dataflow block, as the announcement's text states."""
+    """Tests snippet A2 of the RFC documents. `call_packed` and `return` are outside the dataflow block, as the announcement's
+    text states."""
     seen = []
     packed("custom_inplace_update", lambda v: seen.append(v.shape))
     mod = from_source(
@@ -429,7 +433,7 @@ class MyIRModule:
 
 
 def test_a3_loop_function_and_packed_function(packed: Register, rng: np.random.Generator) -> None:
-    """Tests A3. The correction: the loop function has rank 2, like its argument."""
+    """Tests snippet A3 of the RFC documents. The correction: the loop function has rank 2, like its argument."""
     seen = []
     packed("custom_inplace_update", lambda v: seen.append(v.shape))
     mod = from_source(
@@ -476,8 +480,8 @@ def main(a: R.Tensor((m, 4, 3), "float32"), b: R.Tensor((m * 2, 4, 3), "float32"
 
 
 def test_e1_create_prim_func_is_the_script() -> None:
-    """Tests E1: `create_prim_func` returns the same function as the script. The corrections: `b` is a parameter, and the block
-    names its axes."""
+    """Tests snippet E1 of the RFC documents: `create_prim_func` returns the same function as the script. The corrections: `b`
+    is a parameter, and the block names its axes."""
     tir_element_wise = from_source(
         """
 @T.prim_func
@@ -500,8 +504,8 @@ def tir_element_wise(a: T.handle, b: T.handle) -> None:
 
 
 def test_e2_the_staging_interface(rng: np.random.Generator) -> None:
-    """Tests E2. The correction: everything is emitted inside a function. The function for `emit_te` uses only its own arguments,
-    of any size."""
+    """Tests snippet E2 of the RFC documents. The correction: everything is emitted inside a function. The function for
+    `emit_te` uses only its own arguments, of any size."""
     bb = relax.BlockBuilder()
     n, m = tir.Var("n", "int64"), tir.Var("m", "int64")
     x = relax.Var("x", relax.TensorStructInfo([n, m], "float32"))
@@ -537,8 +541,8 @@ def even_columns() -> Any:
 
 
 def test_e3_e5_sizes_that_no_buffer_defines(rng: np.random.Generator) -> None:
-    """Tests E3 and E5: the loop function gets the size `m`, which no buffer defines, as an extra parameter, and `call_tir` passes
-    it."""
+    """Tests snippets E3 and E5 of the RFC documents: the loop function gets the size `m`, which no buffer defines, as an
+    extra parameter, and `call_tir` passes it."""
     mod = even_columns()
     assert mod["ewise_fun"].params[-1].name == "m"
     assert "tir_vars=R.shape([m])" in mod.script()
@@ -550,8 +554,8 @@ def test_e3_e5_sizes_that_no_buffer_defines(rng: np.random.Generator) -> None:
 
 
 def test_e6_call_tir_dyn_unpacks_a_shape(packed: Register) -> None:
-    """Tests E6: `call_tir_dyn(shape, f, inputs, symbolic_vars)` allocates the output and passes the sizes as trailing
-    integers."""
+    """Tests snippet E6 of the RFC documents: `call_tir_dyn(shape, f, inputs, symbolic_vars)` allocates the output and passes
+    the sizes as trailing integers."""
     seen = []
 
     def low_level(x: Any, out: Any, m: int) -> None:

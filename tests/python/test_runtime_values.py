@@ -1,4 +1,4 @@
-"""Run-time values: arrays, shapes, DLPack, packed functions."""
+"""Tests run-time values: arrays, shapes, DLPack, packed functions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Scalars of other libraries, constants that their types cannot represent, invalid divisions
-and sizes."""
+"""Tests scalars of other libraries, constants that their types cannot represent, and invalid divisions and sizes."""
 
 from __future__ import annotations
 

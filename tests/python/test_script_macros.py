@@ -1,4 +1,4 @@
-"""``@R.macro``: named groups of statements that scripts can reuse."""
+"""Tests ``@R.macro``: named groups of statements that scripts can reuse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scripts: decorators, captured names, text, errors."""
+"""Tests scripts: decorators, captured names, text, errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Embedding of real sentences by all-MiniLM-L6-v2, compiled once, agrees with a float64 reference."""
+"""Tests that the embedding of real sentences by all-MiniLM-L6-v2, compiled once, agrees with a float64 reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs with side effects: inputs that are overwritten, opaque objects as the state of loops and recursion, and
+"""Tests programs with side effects: inputs that are overwritten, opaque objects as the state of loops and recursion, and
 their lifetimes."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Matmuls, convolutions and attention of 16-bit floats: computed in float32 by the kernels, and rounded once."""
+"""Tests that matmuls, convolutions and attention of 16-bit floats are computed in float32 by the kernels, and rounded once."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Sizes that importers and operators compute: exact quotients, and expressions that loop functions
-take as arguments."""
+"""Tests sizes that importers and operators compute: exact quotients, and expressions that loop functions take as arguments."""
 
 from __future__ import annotations
 

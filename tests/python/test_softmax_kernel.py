@@ -1,4 +1,4 @@
-"""Softmax by the library kernel: short, long and empty rows, extreme values, and where it is not used."""
+"""Tests softmax by the library kernel: short, long and empty rows, extreme values, and where the kernel is not used."""
 
 from __future__ import annotations
 

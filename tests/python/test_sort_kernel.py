@@ -1,4 +1,4 @@
-"""Sorting by the library kernel: all lengths, types and axes, equal elements and NaN, and the interpreter."""
+"""Tests sorting by the library kernel and the interpreter, with all lengths, types and axes, equal elements and NaN."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lowering passes, run alone before a build: the program's behaviour does not change."""
+"""Tests that lowering passes that run alone before a build do not change the program's behaviour."""
 
 from __future__ import annotations
 

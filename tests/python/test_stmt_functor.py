@@ -1,4 +1,4 @@
-"""The statements of loop functions in Python: visiting, rewriting, rebuilding."""
+"""Tests visiting, rewriting and rebuilding the statements of loop functions in Python."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Broadcasting of sizes that may be 1: programs compiled once, at random shapes with 1s and 0s,
-compared with NumPy."""
+"""Tests broadcasting of sizes that may be 1: programs are compiled once, run at random shapes with 1s and 0s, and compared
+with NumPy."""
 
 from __future__ import annotations
 

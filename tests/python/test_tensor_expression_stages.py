@@ -1,5 +1,4 @@
-"""Stages of tensor expressions that no formula can express: ``te.extern``, ``te.scan``, reductions
-of several values."""
+"""Tests stages of tensor expressions that no formula can express: ``te.extern``, ``te.scan``, reductions of several values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scalar and tensor expressions, and the loop functions created from them."""
+"""Tests scalar and tensor expressions, and the loop functions created from them."""
 
 from __future__ import annotations
 

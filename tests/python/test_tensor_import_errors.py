@@ -1,4 +1,4 @@
-"""Errors for arrays of other frameworks that cannot be exported."""
+"""Tests the errors for arrays of other frameworks that cannot be exported."""
 
 from __future__ import annotations
 

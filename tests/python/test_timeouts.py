@@ -1,4 +1,4 @@
-"""Time limits of runs, set by ``timeout`` in seconds."""
+"""Tests time limits of runs, set by ``timeout`` in seconds."""
 
 from __future__ import annotations
 
@@ -29,16 +29,14 @@ SHORT = 0.5
 
 
 def constant_sum() -> onnx.ModelProto:
-    """Returns the sum of a constant tensor of the input's shape, which is never stored in
-    memory.
-    """
+    """Returns a model that sums a constant tensor with the shape in its input. The tensor is never stored in memory."""
     value = helper.make_tensor("value", FLOAT, [1], [1.0])
     nodes = [node("ConstantOfShape", "shape", "ones", value=value), node("ReduceSum", "ones", "sum", keepdims=0)]
     return model_of(nodes, {"shape": (INT64, [1])}, ["sum"])
 
 
 def endless_loop() -> onnx.ModelProto:
-    """Returns a loop that ends only if ``go`` is false."""
+    """Returns a model with a loop that ends only if the input ``go`` is false."""
     values = [helper.make_tensor_value_info(*v) for v in [("i", INT64, []), ("on", BOOL, []), ("a", FLOAT, [])]]
     results = [helper.make_tensor_value_info(*v) for v in [("on_out", BOOL, []), ("b", FLOAT, [])]]
     nodes = [node("Add", "a a", "b"), node("Identity", "on", "on_out")]

@@ -1,4 +1,4 @@
-"""Transposes by the library kernel: all orders of dims, data types and sizes, and where it is not used."""
+"""Tests transposes by the library kernel: all orders of dims, data types and sizes, and where the kernel is not used."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Transposed convolutions with constant weights: calls of the library kernel, compared with
-generated loops."""
+"""Compares transposed convolutions with constant weights between the library kernel and generated loops."""
 
 from __future__ import annotations
 

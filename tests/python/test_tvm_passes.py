@@ -1,4 +1,4 @@
-"""Passes as TVM users write and call them: only the import at the top differs."""
+"""Tests passes as TVM users write and call them: only the import at the top differs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs as TVM users write them: only the import at the top differs."""
+"""Tests programs as TVM users write them: only the import at the top differs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The package's annotations are correct: mypy finds no errors, and typed programs see the
-expected types."""
+"""Tests that the package's annotations are correct: mypy finds no errors, and typed programs see the expected types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stubs match the extension module: classes, bases, members, functions and their parameters."""
+"""Tests that the stubs match the extension module: classes, bases, members, functions and their parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements that a loop function does not write are zero, never stale data from recycled memory."""
+"""Tests that elements that a loop function does not write are zero, never stale data from recycled memory."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""User-defined legalisation of operators, passed to ``LegalizeOps``."""
+"""Tests user-defined legalisation of operators, passed to ``LegalizeOps``."""
 
 from __future__ import annotations
 

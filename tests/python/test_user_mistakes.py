@@ -1,5 +1,4 @@
-"""Common mistakes of users: keywords, functions without a module, negative sizes, Ctrl-C in
-a kernel."""
+"""Tests common mistakes of users: keywords, functions without a module, negative sizes, Ctrl-C in a kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user-defined operator takes ten lines and behaves like any other operator."""
+"""Tests that a user-defined operator takes ten lines and behaves like any other operator."""
 
 from __future__ import annotations
 

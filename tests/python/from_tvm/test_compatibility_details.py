@@ -1,4 +1,4 @@
-"""Details of TVM's interface, apart from passes, that programs written for TVM use: data types, attributes, names."""
+"""Tests details of TVM's interface, apart from passes, that programs written for TVM use: data types, attributes, names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs modelled on TVM's tests of in-place calls."""
+"""Tests in-place calls with programs modelled on TVM's tests."""
 
 from __future__ import annotations
 

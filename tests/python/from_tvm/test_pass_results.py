@@ -1,5 +1,4 @@
-"""Programs modelled on TVM's tests of passes and patterns: each pass returns the module that TVM's
-test expects."""
+"""Tests that passes return the modules that TVM's tests of passes and patterns expect."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Passes, partitionings and instruments as users of TVM write them; only the import at the top
-differs."""
+"""Tests passes, partitionings and instruments as users of TVM write them; only the import at the top differs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns as users of TVM write them; only the import at the top differs."""
+"""Tests patterns as users of TVM write them; only the import at the top differs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Builders, operators, loop functions, virtual machines and analyses as users of TVM write them;
-only the import differs."""
+"""Tests builders, operators, loop functions, virtual machines and analyses as users of TVM write them; only the import
+differs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rewriters and pattern classes as users of TVM write them; only the import at the top differs."""
+"""Tests rewriters and pattern classes as users of TVM write them; only the import at the top differs."""
 
 from __future__ import annotations
 

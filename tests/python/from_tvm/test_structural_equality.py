@@ -1,5 +1,4 @@
-"""Structural equality, analyses and small names as users of TVM write them; only the import at the
-top differs."""
+"""Tests structural equality, analyses and small names as users of TVM write them; only the import at the top differs."""
 
 from __future__ import annotations
 

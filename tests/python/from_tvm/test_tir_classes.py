@@ -1,5 +1,5 @@
-"""The classes of loop functions as users of TVM call them in passes: functions are built from
-parts, without a script."""
+"""Tests the classes of loop functions as users of TVM call them in passes: functions are built from parts, without a
+script."""
 
 from __future__ import annotations
 

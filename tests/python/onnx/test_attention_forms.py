@@ -1,5 +1,5 @@
-"""All forms of attention that ONNX and its exporters write. Each becomes one kernel call, whose results agree with those of the
-reference."""
+"""Tests that each form of attention that ONNX and its exporters write becomes one kernel call, whose results agree with
+ONNX's reference implementation."""
 
 from __future__ import annotations
 

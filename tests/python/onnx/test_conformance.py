@@ -1,6 +1,5 @@
-"""The conformance tests of the package ``onnx``: every node test with all inputs passed at run
-time, and the models in the package. Failures are listed in ``exclusions.toml`` with their reason,
-and must continue to fail.
+"""Runs the conformance tests of the package ``onnx``: every node test with all inputs passed at run time, and the models in
+the package. Failures are listed in ``exclusions.toml`` with their reason, and must continue to fail.
 
 ``-k test_resize`` runs the tests of that name. The summary at the end counts the tests that pass.
 """

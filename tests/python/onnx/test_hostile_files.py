@@ -1,4 +1,4 @@
-"""Hostile files: each fails with an error that states what is wrong, and with no other exception."""
+"""Tests that each hostile file fails with an error that states what is wrong, and with no other exception."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The tables of ``docs/reference/onnx-operators.md``, made from the operators that are supported and the conformance
-tests that pass.
+"""Tests the tables of ``docs/reference/onnx-operators.md``, which list the supported operators and the conformance tests that
+pass.
 
 ``PLIANT_BLESS=1`` writes them.
 """

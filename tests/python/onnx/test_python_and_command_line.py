@@ -1,4 +1,4 @@
-"""Compiling, running, explaining and comparing ONNX models, from Python and from the command line of the wheel."""
+"""Tests compiling, running, explaining and comparing ONNX models, from Python and from the command line of the wheel."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_report_contains_all_problems(tmp_path: Path) -> None:
 
 
 def test_reports_of_subgraphs() -> None:
-    """Nested nodes are counted, and a nested node that fails is reported."""
+    """Tests that the report of ``check`` counts the nodes of subgraphs, and reports an unsupported node in a subgraph."""
     inner = [onnx.helper.make_node("Frob", ["x"], ["r"], name="deep")]
     branch = onnx.helper.make_graph(inner, "g", [], [onnx.ValueInfoProto(name="r")])
     other = onnx.helper.make_graph([node("Neg", "x", "r")], "g", [], [onnx.ValueInfoProto(name="r")])

@@ -1,5 +1,4 @@
-"""Random programs of operators, which `test_random_programs.py` compiles once and runs with
-many shapes.
+"""Generates random programs of operators, which `test_random_programs.py` compiles once and runs with many shapes.
 
 A step is one of two kinds. It is one of the operators' cases (`cases`), whose parameters are
 replaced by values of the program if their types match. Or it is a call made from the operator's

@@ -1,4 +1,4 @@
-"""Invalid arguments of an operator raise when the call is built, not when it is emitted."""
+"""Tests that invalid arguments of an operator raise an exception when the call is built, not when it is emitted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every operator with every element type that its type rule accepts, also with extreme values.
+"""Tests every operator with every element type that its type rule accepts, also with extreme values.
 
 The types are found by querying the rule, and `docs/reference/data-types.md` lists them; `PLIANT_BLESS=1` updates that list. The
 results of a program are compared with those of the interpreter. They are also compared with the case's NumPy formula if it is

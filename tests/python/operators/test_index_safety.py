@@ -1,5 +1,5 @@
-"""Computed indices: one that is out of range is refused with the operator, the index and the size,
-in both modes and by the interpreter, unless indices are trusted (`relax.trust_indices`)."""
+"""Tests computed indices: an index out of range must be refused with an error that names the operator, the index and the
+size, in both execution modes and by the interpreter, unless indices are trusted (`relax.trust_indices`)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Every operator refuses invalid operands. Ranks, data types, attributes and known sizes are
-refused at the user's line. Sizes that turn out not to match at run time are refused with the
-operator and both symbols.
+"""Tests that every operator refuses invalid operands. Ranks, data types, attributes and known sizes are refused at the user's
+line. Sizes that turn out not to match at run time are refused with the operator and both symbols.
 
 The tests change one thing at a time in the operators' cases. The lists contain the operators for
 which nothing can be refused; they must be exact.

@@ -1,5 +1,5 @@
-"""Every operator compared with NumPy: compiled once with all dims symbolic, and run with many sizes
-in random order."""
+"""Compares every operator with NumPy. Each is compiled once with all dims symbolic, and runs with many sizes in random
+order."""
 
 from __future__ import annotations
 

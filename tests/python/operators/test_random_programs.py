@@ -1,4 +1,4 @@
-"""Random programs, compiled once with symbolic sizes and run with many shapes in both modes. The
+"""Tests random programs, which are compiled once with symbolic sizes and run with many shapes in both execution modes. The
 results are compared with the interpreter and NumPy.
 
 One compiled program returns every value. The result of each step is compared with those of the

@@ -1,4 +1,4 @@
-"""Calls that are provably invalid are refused when the script is parsed, at their line."""
+"""Tests that calls that are provably invalid are refused when the script is parsed, at their line."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Numbers, symbols and omitted arguments of operators: script and Python interpret them by the same
-declaration."""
+"""Tests numbers, symbols and omitted arguments of operators: script and Python interpret them by the same declaration."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The sizes after fifty layers stay short: the sizes that convolutions and pools compute are
-simplified at each layer.
+"""Tests that the sizes after fifty layers stay short: the sizes that convolutions and pools compute are simplified at each
+layer.
 
 `benches/shape_inference_time.py` measures the time.
 """

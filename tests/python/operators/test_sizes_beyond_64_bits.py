@@ -1,5 +1,5 @@
-"""A size that exceeds 64 bits is an error, also in programs that allocate no tensor of this size. Loops never run over a
-size that wrapped around."""
+"""Tests that a size that exceeds 64 bits is an error, also in programs that allocate no tensor of this size. Loops must
+never run over a size that wrapped around."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rounding errors of sums of many elements do not grow with the number of elements."""
+"""Tests that the rounding errors of sums of many elements do not grow with the number of elements."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The names of TVM's ``topi`` that are not operators of the library, compared with NumPy: each with
-symbolic sizes, compiled once."""
+"""Tests the names of TVM's ``topi`` that are not operators of the library: each is compiled once with symbolic sizes, and
+compared with NumPy."""
 
 from __future__ import annotations
 

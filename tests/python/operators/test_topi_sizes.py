@@ -1,5 +1,4 @@
-"""All functions of topi refuse sizes that do not match: immediately if they are known, otherwise at
-run time."""
+"""Tests that all functions of topi refuse sizes that do not match: immediately if they are known, otherwise at run time."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The ranges of types: conversions to narrow floats round once, and values that do not fit
-are errors."""
+"""Tests the ranges of types: conversions to narrow floats round once, and values that do not fit are errors."""
 
 from __future__ import annotations
 

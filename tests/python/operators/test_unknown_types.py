@@ -1,4 +1,4 @@
-"""Every operator with operands whose types are unknown before run time, compared with NumPy."""
+"""Compares every operator with NumPy, for operands whose types are unknown before run time."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Vectorised loops at every length: bools, extremes with NaN, selections that change along an axis,
-strides.
+"""Tests vectorised loops at every length: bools, extremes with NaN, selections that change along an axis, strides.
 
 The lengths cover all vector widths of a loop, and their remainders.
 """

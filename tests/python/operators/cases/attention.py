@@ -1,4 +1,4 @@
-"""Attention, compared with a softmax computed row by row."""
+"""Cases of attention, compared with a softmax computed row by row."""
 
 from __future__ import annotations
 

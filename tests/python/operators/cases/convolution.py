@@ -1,4 +1,4 @@
-"""Convolutions and transposed convolutions, compared with sums over the positions of the kernel."""
+"""Cases of convolutions and transposed convolutions, compared with sums over the positions of the kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elementwise operators with one and two operands."""
+"""Cases of elementwise operators with one and two operands."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ def place(i: int, n: int, m: int, mode: str, roi: tuple[float, float]) -> Fracti
 
 
 def scaled_place(i: int, n: int, m: int, mode: str, scale: float) -> Fraction:
-    """The input coordinate of result `i`, as `place` returns it, for an explicit `scale` instead of the
-    ratio of the sizes `m` (result) and `n` (input), as in ONNX Resize with scales."""
+    """Returns the input coordinate that corresponds to element `i` of the result, like `place`. Uses an explicit `scale`
+    instead of the ratio of the sizes `m` (result) and `n` (input), as in ONNX Resize with scales."""
     exact = Fraction(scale)
     whole, centre = n * exact, Fraction(2 * i + 1, 2) / exact
     if mode == "align_corners":

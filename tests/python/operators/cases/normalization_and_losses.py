@@ -1,4 +1,4 @@
-"""Batch, group and instance normalisation, and losses."""
+"""Cases of batch, group and instance normalisation, and of losses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The definition of a case, and how its inputs are drawn.
+"""Defines the class of test cases, and how their inputs are drawn.
 
 Every named dim is a symbol of the program, for which the test draws sizes.
 """

@@ -1,4 +1,4 @@
-"""Pooling, padding and operators that move pixels, compared with plain loops over windows."""
+"""Cases of pooling, padding and operators that move pixels, compared with plain loops over windows."""
 
 from __future__ import annotations
 

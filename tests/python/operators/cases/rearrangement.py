@@ -1,4 +1,4 @@
-"""Operators that rearrange, repeat and collapse elements, and matrices made from sizes."""
+"""Cases of operators that rearrange, repeat and collapse elements, and of matrices made from sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recurrent layers computed step by step with ONNX's formulas, and Fourier transforms."""
+"""Cases of recurrent layers, computed step by step with ONNX's formulas, and of Fourier transforms."""
 
 from __future__ import annotations
 
