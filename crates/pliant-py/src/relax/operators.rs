@@ -62,7 +62,7 @@ impl OpFunction {
         let mut doc =
             decl.map_or_else(|| "A user-defined operator.".to_string(), |d| d.doc.to_string());
         if let Some(numpy) = decl.and_then(|d| d.numpy) {
-            doc.push_str(&format!("\n\nAs ``numpy.{numpy}``."));
+            doc.push_str(&format!("\n\nCorresponds to ``numpy.{numpy}``."));
         }
         if let Some(decl) = decl.filter(|d| !d.onnx.is_empty()) {
             doc.push_str(&format!("\n\nImplements ONNX {}.", decl.onnx.join(", ")));

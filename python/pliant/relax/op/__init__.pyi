@@ -13,68 +13,68 @@ Operand: TypeAlias = Any
 def abs(x: Operand) -> Expr:
     """Absolute value.
 
-    As ``numpy.abs``.
+    Corresponds to ``numpy.abs``.
 
     Implements ONNX Abs."""
 
 def acos(x: Operand) -> Expr:
     """Inverse cosine.
 
-    As ``numpy.arccos``.
+    Corresponds to ``numpy.arccos``.
 
     Implements ONNX Acos."""
 
 def acosh(x: Operand) -> Expr:
     """Inverse hyperbolic cosine.
 
-    As ``numpy.arccosh``.
+    Corresponds to ``numpy.arccosh``.
 
     Implements ONNX Acosh."""
 
 def add(x1: Operand, x2: Operand) -> Expr:
     """`x1 + x2`.
 
-    As ``numpy.add``.
+    Corresponds to ``numpy.add``.
 
     Implements ONNX Add."""
 
 def arange(start: Operand, end: Operand | None = None, step: Operand | None = None, dtype: Any = None) -> Expr:
     """Evenly spaced values from `start` (inclusive) to `end` (exclusive).
 
-    As ``numpy.arange``.
+    Corresponds to ``numpy.arange``.
 
     Implements ONNX Range."""
 
 def argmax(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
     """The index of the first maximum, or of the first NaN if there is one. A reduction over no elements is an error.
 
-    As ``numpy.argmax``.
+    Corresponds to ``numpy.argmax``.
 
     Implements ONNX ArgMax."""
 
 def argmin(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
     """The index of the first minimum, or of the first NaN if there is one. A reduction over no elements is an error.
 
-    As ``numpy.argmin``.
+    Corresponds to ``numpy.argmin``.
 
     Implements ONNX ArgMin."""
 
 def argsort(data: Operand, axis: int | Sequence[int] = -1, descending: bool = False, dtype: str = "int32") -> Expr:
     """The indices that sort the elements along an axis. The sort is stable, and NaN is last.
 
-    As ``numpy.argsort``."""
+    Corresponds to ``numpy.argsort``."""
 
 def asin(x: Operand) -> Expr:
     """Inverse sine.
 
-    As ``numpy.arcsin``.
+    Corresponds to ``numpy.arcsin``.
 
     Implements ONNX Asin."""
 
 def asinh(x: Operand) -> Expr:
     """Inverse hyperbolic sine.
 
-    As ``numpy.arcsinh``.
+    Corresponds to ``numpy.arcsinh``.
 
     Implements ONNX Asinh."""
 
@@ -84,82 +84,82 @@ def assert_op(condition: Operand, *format_args: Operand, format: str = "") -> Ex
 def astype(x: Operand, dtype: Any) -> Expr:
     """Conversion to another data type.
 
-    As ``numpy.astype``.
+    Corresponds to ``numpy.astype``.
 
     Implements ONNX Cast."""
 
 def atan(x: Operand) -> Expr:
     """Inverse tangent.
 
-    As ``numpy.arctan``.
+    Corresponds to ``numpy.arctan``.
 
     Implements ONNX Atan."""
 
 def atan2(x1: Operand, x2: Operand) -> Expr:
     """The angle of the point (x2, x1), in radians.
 
-    As ``numpy.arctan2``."""
+    Corresponds to ``numpy.arctan2``."""
 
 def atanh(x: Operand) -> Expr:
     """Inverse hyperbolic tangent.
 
-    As ``numpy.arctanh``.
+    Corresponds to ``numpy.arctanh``.
 
     Implements ONNX Atanh."""
 
 def bitwise_and(x1: Operand, x2: Operand) -> Expr:
     """Bitwise and.
 
-    As ``numpy.bitwise_and``.
+    Corresponds to ``numpy.bitwise_and``.
 
     Implements ONNX BitwiseAnd."""
 
 def bitwise_left_shift(x1: Operand, x2: Operand) -> Expr:
     """Shifts left. The result is 0 if the distance is negative or at least the bit width.
 
-    As ``numpy.left_shift``.
+    Corresponds to ``numpy.left_shift``.
 
     Implements ONNX BitShift."""
 
 def bitwise_not(x: Operand) -> Expr:
     """Bitwise negation; logical negation of bools.
 
-    As ``numpy.bitwise_not``.
+    Corresponds to ``numpy.bitwise_not``.
 
     Implements ONNX BitwiseNot."""
 
 def bitwise_or(x1: Operand, x2: Operand) -> Expr:
     """Bitwise or.
 
-    As ``numpy.bitwise_or``.
+    Corresponds to ``numpy.bitwise_or``.
 
     Implements ONNX BitwiseOr."""
 
 def bitwise_right_shift(x1: Operand, x2: Operand) -> Expr:
     """Shifts right arithmetically. If the distance is negative or at least the bit width, the result consists of sign bits.
 
-    As ``numpy.right_shift``.
+    Corresponds to ``numpy.right_shift``.
 
     Implements ONNX BitShift."""
 
 def bitwise_xor(x1: Operand, x2: Operand) -> Expr:
     """Bitwise exclusive or.
 
-    As ``numpy.bitwise_xor``.
+    Corresponds to ``numpy.bitwise_xor``.
 
     Implements ONNX BitwiseXor."""
 
 def broadcast_to(x: Operand, shape: Operand) -> Expr:
     """Broadcasts a tensor to a shape.
 
-    As ``numpy.broadcast_to``.
+    Corresponds to ``numpy.broadcast_to``.
 
     Implements ONNX Expand."""
 
 def bucketize(input_tensor: Operand, boundaries: Operand, out_int32: bool = False, right: bool = False) -> Expr:
     """The insertion index of each element in the sorted `boundaries`: the number of boundaries less than the element, or, with `right`, less than or equal to it. NaN sorts after all boundaries.
 
-    As ``numpy.searchsorted``."""
+    Corresponds to ``numpy.searchsorted``."""
 
 def call_builtin_with_ctx(func: Operand, args: Operand) -> Expr:
     """Calls a builtin that takes the context of the VM."""
@@ -173,14 +173,14 @@ def call_tir_inplace(gvar: Operand, args: Operand, tir_vars: Operand | None = No
 def ceil(x: Operand) -> Expr:
     """Rounds towards plus infinity.
 
-    As ``numpy.ceil``.
+    Corresponds to ``numpy.ceil``.
 
     Implements ONNX Ceil."""
 
 def clip(x: Operand, min: Operand, max: Operand) -> Expr:
     """Clamps the elements to the range from `min` to `max`, two scalars. The result is `max` if `min` is larger than `max`. NaN elements stay NaN.
 
-    As ``numpy.clip``.
+    Corresponds to ``numpy.clip``.
 
     Implements ONNX Clip."""
 
@@ -193,35 +193,35 @@ def collapse_sum_to(data: Operand, shape: Operand) -> Expr:
 def concat(tensors: Operand, axis: int | Sequence[int] = 0) -> Expr:
     """Concatenates tensors along an axis. With `axis=None`, they are flattened first and may differ in rank.
 
-    As ``numpy.concatenate``.
+    Corresponds to ``numpy.concatenate``.
 
     Implements ONNX Concat."""
 
 def cos(x: Operand) -> Expr:
     """Cosine.
 
-    As ``numpy.cos``.
+    Corresponds to ``numpy.cos``.
 
     Implements ONNX Cos."""
 
 def cosh(x: Operand) -> Expr:
     """Hyperbolic cosine.
 
-    As ``numpy.cosh``.
+    Corresponds to ``numpy.cosh``.
 
     Implements ONNX Cosh."""
 
 def cumprod(data: Operand, axis: Any = None, dtype: Any = None, exclusive: bool = False) -> Expr:
     """Cumulative products along an axis, with the attributes of cumsum.
 
-    As ``numpy.cumprod``.
+    Corresponds to ``numpy.cumprod``.
 
     Implements ONNX CumProd."""
 
 def cumsum(data: Operand, axis: Any = None, dtype: Any = None, exclusive: bool = False) -> Expr:
     """Cumulative sums along an axis, or of the flattened tensor. With `exclusive`, a sum does not include the element at its own index. The result has type `dtype`, by default that of `data`. float16 and bfloat16 are accumulated in float32.
 
-    As ``numpy.cumsum``.
+    Corresponds to ``numpy.cumsum``.
 
     Implements ONNX CumSum."""
 
@@ -233,14 +233,14 @@ def dequantize(data: Operand, scale: Operand, zero_point: Operand, axis: int | S
 def divide(x1: Operand, x2: Operand) -> Expr:
     """`x1 / x2`. Integer quotients are rounded towards zero.
 
-    As ``numpy.divide``.
+    Corresponds to ``numpy.divide``.
 
     Implements ONNX Div."""
 
 def dot(x1: Operand, x2: Operand, out_dtype: Any = None) -> Expr:
     """Matrix product over the last two dims. Leading dims are broadcast.
 
-    As ``numpy.matmul``.
+    Corresponds to ``numpy.matmul``.
 
     Implements ONNX MatMul."""
 
@@ -252,14 +252,14 @@ def dynamic_strided_slice(x: Operand, begin: Operand, end: Operand, strides: Ope
 def einsum(operands: Operand, subscripts: Any) -> Expr:
     """Sums of products over labelled dims, such as "ij,jk->ik". A label that is repeated in an operand selects its diagonal. "..." stands for all other dims, which are broadcast. Without "->", the result has the labels that occur once, in alphabetical order.
 
-    As ``numpy.einsum``.
+    Corresponds to ``numpy.einsum``.
 
     Implements ONNX Einsum."""
 
 def equal(x1: Operand, x2: Operand) -> Expr:
     """`x1 == x2`.
 
-    As ``numpy.equal``.
+    Corresponds to ``numpy.equal``.
 
     Implements ONNX Equal."""
 
@@ -274,21 +274,21 @@ def ewise_fma(x1: Operand, x2: Operand, x3: Operand) -> Expr:
 def exp(x: Operand) -> Expr:
     """`e` to the power `x`.
 
-    As ``numpy.exp``.
+    Corresponds to ``numpy.exp``.
 
     Implements ONNX Exp."""
 
 def expand_dims(x: Operand, axis: Any) -> Expr:
     """Inserts dims of size 1, which become the dims `axis` of the result.
 
-    As ``numpy.expand_dims``.
+    Corresponds to ``numpy.expand_dims``.
 
     Implements ONNX Unsqueeze."""
 
 def eye(n: Operand, m: Operand | None = None, k: Operand | None = None, dtype: str = "float32") -> Expr:
     """An `n x m` matrix with ones on diagonal `k` and zeros elsewhere. By default, `m` is `n`.
 
-    As ``numpy.eye``."""
+    Corresponds to ``numpy.eye``."""
 
 def eye_like(x: Operand, k: Operand | None = None, dtype: Any = None) -> Expr:
     """A matrix of the shape of `x` with ones on diagonal `k` and zeros elsewhere.
@@ -298,46 +298,46 @@ def eye_like(x: Operand, k: Operand | None = None, dtype: Any = None) -> Expr:
 def flatten(x: Operand) -> Expr:
     """The elements as a vector, in row-major order.
 
-    As ``numpy.ravel``."""
+    Corresponds to ``numpy.ravel``."""
 
 def flip(data: Operand, axis: Any) -> Expr:
     """Reverses the elements along one or more axes.
 
-    As ``numpy.flip``."""
+    Corresponds to ``numpy.flip``."""
 
 def floor(x: Operand) -> Expr:
     """Rounds towards minus infinity.
 
-    As ``numpy.floor``.
+    Corresponds to ``numpy.floor``.
 
     Implements ONNX Floor."""
 
 def floor_divide(x1: Operand, x2: Operand) -> Expr:
     """`x1 / x2`, rounded towards minus infinity.
 
-    As ``numpy.floor_divide``."""
+    Corresponds to ``numpy.floor_divide``."""
 
 def floor_mod(x1: Operand, x2: Operand) -> Expr:
     """The remainder of `x1 / x2`, with the sign of the divisor.
 
-    As ``numpy.mod``."""
+    Corresponds to ``numpy.mod``."""
 
 def full(shape: Operand, fill_value: Operand, dtype: Any = None) -> Expr:
     """A tensor of the given shape, filled with a value.
 
-    As ``numpy.full``.
+    Corresponds to ``numpy.full``.
 
     Implements ONNX ConstantOfShape."""
 
 def full_like(x: Operand, fill_value: Operand, dtype: Any = None) -> Expr:
     """A tensor of the shape of `x`, filled with a value.
 
-    As ``numpy.full_like``."""
+    Corresponds to ``numpy.full_like``."""
 
 def gather_elements(data: Operand, indices: Operand, axis: int | Sequence[int] = 0) -> Expr:
     """Gathers one element of `data` for each element of `indices`. The element at position `p` of the result is read from `data` at `p`, but with the coordinate along the axis replaced by `indices[p]`. Negative indices count from the end.
 
-    As ``numpy.take_along_axis``.
+    Corresponds to ``numpy.take_along_axis``.
 
     Implements ONNX GatherElements."""
 
@@ -349,21 +349,21 @@ def gather_nd(data: Operand, indices: Operand, batch_dims: int | Sequence[int] =
 def greater(x1: Operand, x2: Operand) -> Expr:
     """`x1 > x2`.
 
-    As ``numpy.greater``.
+    Corresponds to ``numpy.greater``.
 
     Implements ONNX Greater."""
 
 def greater_equal(x1: Operand, x2: Operand) -> Expr:
     """`x1 >= x2`.
 
-    As ``numpy.greater_equal``.
+    Corresponds to ``numpy.greater_equal``.
 
     Implements ONNX GreaterOrEqual."""
 
 def hamming_window(window_size: Operand, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, dtype: str = "float32") -> Expr:
     """The Hamming window `alpha - beta * cos(2 pi i / n)` for `i` in `0 .. window_size`, where `n` is `window_size` for a periodic window and `window_size - 1` otherwise.
 
-    As ``numpy.hamming``.
+    Corresponds to ``numpy.hamming``.
 
     Implements ONNX HammingWindow."""
 
@@ -382,26 +382,26 @@ def invoke_pure_closure(closure: Operand, args: Operand) -> Expr:
 def isfinite(x: Operand) -> Expr:
     """Whether the element is neither NaN nor infinite.
 
-    As ``numpy.isfinite``."""
+    Corresponds to ``numpy.isfinite``."""
 
 def isinf(x: Operand) -> Expr:
     """Whether the element is infinite.
 
-    As ``numpy.isinf``.
+    Corresponds to ``numpy.isinf``.
 
     Implements ONNX IsInf."""
 
 def isnan(x: Operand) -> Expr:
     """Whether the element is NaN.
 
-    As ``numpy.isnan``.
+    Corresponds to ``numpy.isnan``.
 
     Implements ONNX IsNaN."""
 
 def item(x: Operand) -> Expr:
     """The only element of a tensor, as a scalar.
 
-    As ``numpy.ndarray.item``."""
+    Corresponds to ``numpy.ndarray.item``."""
 
 def layout_transform(x: Operand, index_map: Any, pad_value: Any = None, axis_separators: Any = None, input_axis_separators: Any = None) -> Expr:
     """Moves each element to the indices that `index_map`, a lambda of its indices, computes. Elements of the result without a source are `pad_value`, by default 0. The axis separators are accepted for compatibility with TVM and must be empty."""
@@ -409,21 +409,21 @@ def layout_transform(x: Operand, index_map: Any, pad_value: Any = None, axis_sep
 def left_shift(x1: Operand, x2: Operand) -> Expr:
     """Shifts left. The result is 0 if the distance is negative or at least the bit width.
 
-    As ``numpy.left_shift``.
+    Corresponds to ``numpy.left_shift``.
 
     Implements ONNX BitShift."""
 
 def less(x1: Operand, x2: Operand) -> Expr:
     """`x1 < x2`.
 
-    As ``numpy.less``.
+    Corresponds to ``numpy.less``.
 
     Implements ONNX Less."""
 
 def less_equal(x1: Operand, x2: Operand) -> Expr:
     """`x1 <= x2`.
 
-    As ``numpy.less_equal``.
+    Corresponds to ``numpy.less_equal``.
 
     Implements ONNX LessOrEqual."""
 
@@ -435,40 +435,40 @@ def linear(data: Operand, weight: Operand, bias: Operand | None = None, out_dtyp
 def log(x: Operand) -> Expr:
     """Natural logarithm.
 
-    As ``numpy.log``.
+    Corresponds to ``numpy.log``.
 
     Implements ONNX Log."""
 
 def log_add_exp(x1: Operand, x2: Operand) -> Expr:
     """`log(exp(x1) + exp(x2))`, computed without overflow.
 
-    As ``numpy.logaddexp``."""
+    Corresponds to ``numpy.logaddexp``."""
 
 def logical_and(x1: Operand, x2: Operand) -> Expr:
     """Whether both elements are nonzero.
 
-    As ``numpy.logical_and``.
+    Corresponds to ``numpy.logical_and``.
 
     Implements ONNX And."""
 
 def logical_not(x: Operand) -> Expr:
     """Whether the element is 0.
 
-    As ``numpy.logical_not``.
+    Corresponds to ``numpy.logical_not``.
 
     Implements ONNX Not."""
 
 def logical_or(x1: Operand, x2: Operand) -> Expr:
     """Whether at least one of the elements is nonzero.
 
-    As ``numpy.logical_or``.
+    Corresponds to ``numpy.logical_or``.
 
     Implements ONNX Or."""
 
 def logical_xor(x1: Operand, x2: Operand) -> Expr:
     """Whether exactly one of the elements is nonzero.
 
-    As ``numpy.logical_xor``.
+    Corresponds to ``numpy.logical_xor``.
 
     Implements ONNX Xor."""
 
@@ -481,28 +481,28 @@ def masked_fill(x: Operand, mask: Operand, value: Operand) -> Expr:
 def matmul(x1: Operand, x2: Operand, out_dtype: Any = None) -> Expr:
     """Matrix product over the last two dims. Leading dims are broadcast.
 
-    As ``numpy.matmul``.
+    Corresponds to ``numpy.matmul``.
 
     Implements ONNX MatMul."""
 
 def max(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
     """The maximum over axes; NaN if any element is NaN.
 
-    As ``numpy.max``.
+    Corresponds to ``numpy.max``.
 
     Implements ONNX ReduceMax."""
 
 def maximum(x1: Operand, x2: Operand) -> Expr:
     """The maximum of two elements; NaN if either is NaN.
 
-    As ``numpy.maximum``.
+    Corresponds to ``numpy.maximum``.
 
     Implements ONNX Max."""
 
 def mean(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
     """The mean over axes.
 
-    As ``numpy.mean``.
+    Corresponds to ``numpy.mean``.
 
     Implements ONNX ReduceMean."""
 
@@ -512,26 +512,26 @@ def median(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
 def meshgrid(tensors: Operand, indexing: str = "ij") -> Expr:
     """Coordinate tensors of a grid: expands vector `k` to the shape of the grid, along dim `k`. With indexing "xy" instead of "ij", the first two dims are exchanged.
 
-    As ``numpy.meshgrid``."""
+    Corresponds to ``numpy.meshgrid``."""
 
 def min(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
     """The minimum over axes; NaN if any element is NaN.
 
-    As ``numpy.min``.
+    Corresponds to ``numpy.min``.
 
     Implements ONNX ReduceMin."""
 
 def minimum(x1: Operand, x2: Operand) -> Expr:
     """The minimum of two elements; NaN if either is NaN.
 
-    As ``numpy.minimum``.
+    Corresponds to ``numpy.minimum``.
 
     Implements ONNX Min."""
 
 def mod(x1: Operand, x2: Operand) -> Expr:
     """The remainder of `x1 / x2`, with the sign of the divisor.
 
-    As ``numpy.mod``.
+    Corresponds to ``numpy.mod``.
 
     Implements ONNX Mod."""
 
@@ -541,28 +541,28 @@ def multinomial_from_uniform(prob: Operand, uniform_sample: Operand, sample_indi
 def multiply(x1: Operand, x2: Operand) -> Expr:
     """`x1 * x2`.
 
-    As ``numpy.multiply``.
+    Corresponds to ``numpy.multiply``.
 
     Implements ONNX Mul."""
 
 def negative(x: Operand) -> Expr:
     """Negation.
 
-    As ``numpy.negative``.
+    Corresponds to ``numpy.negative``.
 
     Implements ONNX Neg."""
 
 def nonzero(x: Operand) -> Expr:
     """The indices of the nonzero elements, with one row per dim.
 
-    As ``numpy.nonzero``.
+    Corresponds to ``numpy.nonzero``.
 
     Implements ONNX NonZero."""
 
 def not_equal(x1: Operand, x2: Operand) -> Expr:
     """`x1 != x2`.
 
-    As ``numpy.not_equal``."""
+    Corresponds to ``numpy.not_equal``."""
 
 def null_value() -> Expr:
     """The null value, which marks an absent operand."""
@@ -575,29 +575,29 @@ def one_hot(indices: Operand, on_value: Operand, off_value: Operand, depth: Oper
 def ones(shape: Operand, dtype: str = "float32") -> Expr:
     """A tensor of ones.
 
-    As ``numpy.ones``."""
+    Corresponds to ``numpy.ones``."""
 
 def ones_like(x: Operand, dtype: Any = None) -> Expr:
     """A tensor of ones of the shape of `x`.
 
-    As ``numpy.ones_like``."""
+    Corresponds to ``numpy.ones_like``."""
 
 def outer(x1: Operand, x2: Operand) -> Expr:
     """Outer product of two vectors.
 
-    As ``numpy.outer``."""
+    Corresponds to ``numpy.outer``."""
 
 def permute_dims(x: Operand, axes: Any = None) -> Expr:
     """Transposes the dims: dim `i` of the result is dim `axes[i]` of the input. By default, the order is reversed.
 
-    As ``numpy.transpose``.
+    Corresponds to ``numpy.transpose``.
 
     Implements ONNX Transpose."""
 
 def power(x1: Operand, x2: Operand) -> Expr:
     """`x1` to the power `x2`.
 
-    As ``numpy.power``.
+    Corresponds to ``numpy.power``.
 
     Implements ONNX Pow."""
 
@@ -607,7 +607,7 @@ def print(*values: Operand, format: str = "") -> Expr:
 def prod(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
     """The product over axes. Bools are multiplied as int64.
 
-    As ``numpy.prod``.
+    Corresponds to ``numpy.prod``.
 
     Implements ONNX ReduceProd."""
 
@@ -619,12 +619,12 @@ def quantize(data: Operand, scale: Operand, zero_point: Operand, axis: int | Seq
 def repeat(x: Operand, repeats: Operand, axis: Any = None) -> Expr:
     """Repeats each element `repeats` times along an axis, or in the flattened tensor.
 
-    As ``numpy.repeat``."""
+    Corresponds to ``numpy.repeat``."""
 
 def reshape(x: Operand, shape: Operand) -> Expr:
     """The same elements in another shape. One size may be -1, which is inferred; 0 copies the size of the input dim.
 
-    As ``numpy.reshape``.
+    Corresponds to ``numpy.reshape``.
 
     Implements ONNX Reshape."""
 
@@ -636,14 +636,14 @@ def reverse_sequence(x: Operand, seq_lengths: Operand, seq_axis: int | Sequence[
 def right_shift(x1: Operand, x2: Operand) -> Expr:
     """Shifts right arithmetically. If the distance is negative or at least the bit width, the result consists of sign bits.
 
-    As ``numpy.right_shift``.
+    Corresponds to ``numpy.right_shift``.
 
     Implements ONNX BitShift."""
 
 def round(x: Operand) -> Expr:
     """Rounds to the nearest integer, ties to even.
 
-    As ``numpy.round``.
+    Corresponds to ``numpy.round``.
 
     Implements ONNX Round."""
 
@@ -653,7 +653,7 @@ def rsqrt(x: Operand) -> Expr:
 def scatter_elements(data: Operand, indices: Operand, updates: Operand, axis: int | Sequence[int] = 0, reduction: str = "update") -> Expr:
     """Writes each element of `updates` to `data`. The element at position `p` is written at `p`, but with the coordinate along the axis replaced by `indices[p]`. The reduction is "update", "add", "mul", "min", "max" or "mean" (of the element and all its updates). Updates are applied in row-major order. Negative indices count from the end.
 
-    As ``numpy.put_along_axis``.
+    Corresponds to ``numpy.put_along_axis``.
 
     Implements ONNX ScatterElements, Scatter."""
 
@@ -665,7 +665,7 @@ def scatter_nd(data: Operand, indices: Operand, updates: Operand, reduction: str
 def shape_of(x: Operand) -> Expr:
     """The shape of a tensor.
 
-    As ``numpy.shape``.
+    Corresponds to ``numpy.shape``.
 
     Implements ONNX Shape."""
 
@@ -675,14 +675,14 @@ def shape_to_tensor(x: Operand) -> Expr:
 def shift_left(x1: Operand, x2: Operand) -> Expr:
     """Shifts left. The result is 0 if the distance is negative or at least the bit width.
 
-    As ``numpy.left_shift``.
+    Corresponds to ``numpy.left_shift``.
 
     Implements ONNX BitShift."""
 
 def shift_right(x1: Operand, x2: Operand) -> Expr:
     """Shifts right arithmetically. If the distance is negative or at least the bit width, the result consists of sign bits.
 
-    As ``numpy.right_shift``.
+    Corresponds to ``numpy.right_shift``.
 
     Implements ONNX BitShift."""
 
@@ -694,28 +694,28 @@ def sigmoid(x: Operand) -> Expr:
 def sign(x: Operand) -> Expr:
     """The sign: -1, 0 or 1. NaN and -0.0 are returned unchanged.
 
-    As ``numpy.sign``.
+    Corresponds to ``numpy.sign``.
 
     Implements ONNX Sign."""
 
 def sin(x: Operand) -> Expr:
     """Sine.
 
-    As ``numpy.sin``.
+    Corresponds to ``numpy.sin``.
 
     Implements ONNX Sin."""
 
 def sinh(x: Operand) -> Expr:
     """Hyperbolic sine.
 
-    As ``numpy.sinh``.
+    Corresponds to ``numpy.sinh``.
 
     Implements ONNX Sinh."""
 
 def size(x: Operand) -> Expr:
     """The number of elements, as a tensor of rank 0.
 
-    As ``numpy.size``.
+    Corresponds to ``numpy.size``.
 
     Implements ONNX Size."""
 
@@ -725,45 +725,45 @@ def slice_scatter(input_tensor: Operand, src: Operand, start: Operand, end: Oper
 def sort(x: Operand, axis: int | Sequence[int] = -1, descending: bool = False) -> Expr:
     """Sorts along an axis. The sort is stable, and NaN is last.
 
-    As ``numpy.sort``."""
+    Corresponds to ``numpy.sort``."""
 
 def split(x: Operand, indices_or_sections: Operand, axis: int | Sequence[int] = 0) -> Expr:
     """Splits a tensor along an axis into a number of parts, or at indices, which are clamped to the axis. If an axis of size `n` is split into `k` parts, each part has `ceil(n / k)` elements. If `k` does not divide `n`, the last parts are smaller or empty. A part between two indices is empty if the second is not larger than the first.
 
-    As ``numpy.split``.
+    Corresponds to ``numpy.split``.
 
     Implements ONNX Split."""
 
 def sqrt(x: Operand) -> Expr:
     """Square root.
 
-    As ``numpy.sqrt``.
+    Corresponds to ``numpy.sqrt``.
 
     Implements ONNX Sqrt."""
 
 def square(x: Operand) -> Expr:
     """Square.
 
-    As ``numpy.square``."""
+    Corresponds to ``numpy.square``."""
 
 def squeeze(x: Operand, axis: Any = None) -> Expr:
     """Removes dims of size 1: those in `axis`, or by default all that are known to be 1.
 
-    As ``numpy.squeeze``.
+    Corresponds to ``numpy.squeeze``.
 
     Implements ONNX Squeeze."""
 
 def stack(tensors: Operand, axis: int | Sequence[int] = 0) -> Expr:
     """Joins tensors of the same shape along a new axis.
 
-    As ``numpy.stack``.
+    Corresponds to ``numpy.stack``.
 
     Implements ONNX ConcatFromSequence."""
 
 def std(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
     """The population standard deviation over axes.
 
-    As ``numpy.std``."""
+    Corresponds to ``numpy.std``."""
 
 def strided_slice(x: Operand, axes: Operand, begin: Operand, end: Operand, strides: Operand | None = None, assume_inbound: bool = False) -> Expr:
     """Slices along axes: every `strides[k]`-th element from `begin[k]` (inclusive) to `end[k]` (exclusive) of axis `axes[k]`.
@@ -773,35 +773,35 @@ def strided_slice(x: Operand, axes: Operand, begin: Operand, end: Operand, strid
 def subtract(x1: Operand, x2: Operand) -> Expr:
     """`x1 - x2`.
 
-    As ``numpy.subtract``.
+    Corresponds to ``numpy.subtract``.
 
     Implements ONNX Sub."""
 
 def sum(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
     """The sum over axes. Bools are summed as int64.
 
-    As ``numpy.sum``.
+    Corresponds to ``numpy.sum``.
 
     Implements ONNX ReduceSum."""
 
 def take(x: Operand, indices: Operand, axis: Any = None, mode: str = "fast") -> Expr:
     """Gathers slices along an axis at the given indices. Negative indices count from the end. Indices out of range are a run-time error (mode "fast"), are mapped into the range ("clip", "wrap"), or result in NaN ("nan").
 
-    As ``numpy.take``.
+    Corresponds to ``numpy.take``.
 
     Implements ONNX Gather."""
 
 def tan(x: Operand) -> Expr:
     """Tangent.
 
-    As ``numpy.tan``.
+    Corresponds to ``numpy.tan``.
 
     Implements ONNX Tan."""
 
 def tanh(x: Operand) -> Expr:
     """Hyperbolic tangent.
 
-    As ``numpy.tanh``.
+    Corresponds to ``numpy.tanh``.
 
     Implements ONNX Tanh."""
 
@@ -816,7 +816,7 @@ def tensor_to_shape(x: Operand) -> Expr:
 def tile(x: Operand, repeats: Operand) -> Expr:
     """Repeats the whole tensor `repeats[k]` times along each axis `k`.
 
-    As ``numpy.tile``.
+    Corresponds to ``numpy.tile``.
 
     Implements ONNX Tile."""
 
@@ -828,14 +828,14 @@ def topk(data: Operand, k: Operand = 1, axis: int | Sequence[int] = -1, ret_type
 def transpose(x: Operand, axes: Any = None) -> Expr:
     """Transposes the dims: dim `i` of the result is dim `axes[i]` of the input. By default, the order is reversed.
 
-    As ``numpy.transpose``.
+    Corresponds to ``numpy.transpose``.
 
     Implements ONNX Transpose."""
 
 def tril(x: Operand, k: Operand = 0) -> Expr:
     """The lower triangle of matrices. Elements above diagonal `k` become 0.
 
-    As ``numpy.tril``.
+    Corresponds to ``numpy.tril``.
 
     Implements ONNX Trilu."""
 
@@ -845,31 +845,31 @@ def trip_count(start: Operand, stop: Operand, step: Operand) -> Expr:
 def triu(x: Operand, k: Operand = 0) -> Expr:
     """The upper triangle of matrices. Elements below diagonal `k` become 0.
 
-    As ``numpy.triu``.
+    Corresponds to ``numpy.triu``.
 
     Implements ONNX Trilu."""
 
 def trunc(x: Operand) -> Expr:
     """Rounds towards zero.
 
-    As ``numpy.trunc``."""
+    Corresponds to ``numpy.trunc``."""
 
 def unique(x: Operand, sorted: bool = True, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None) -> Expr:
     """The distinct elements and, if requested, their first indices, the inverse mapping and their counts.
 
-    As ``numpy.unique``.
+    Corresponds to ``numpy.unique``.
 
     Implements ONNX Unique."""
 
 def variance(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
     """The population variance over axes: the mean of the squared differences to the mean.
 
-    As ``numpy.var``."""
+    Corresponds to ``numpy.var``."""
 
 def where(condition: Operand, x1: Operand, x2: Operand) -> Expr:
     """The element of `x1` where the condition is true, else that of `x2`.
 
-    As ``numpy.where``.
+    Corresponds to ``numpy.where``.
 
     Implements ONNX Where."""
 
@@ -882,9 +882,9 @@ def wrap_param(data: Operand, dtype: str = "float32") -> Expr:
 def zeros(shape: Operand, dtype: str = "float32") -> Expr:
     """A tensor of zeros.
 
-    As ``numpy.zeros``."""
+    Corresponds to ``numpy.zeros``."""
 
 def zeros_like(x: Operand, dtype: Any = None) -> Expr:
     """A tensor of zeros of the shape of `x`.
 
-    As ``numpy.zeros_like``."""
+    Corresponds to ``numpy.zeros_like``."""

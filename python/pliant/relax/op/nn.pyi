@@ -150,7 +150,7 @@ def lstm(x: Operand, w: Operand, r: Operand, b: Operand | None = None, sequence_
 def matmul(x1: Operand, x2: Operand, out_dtype: Any = None) -> Expr:
     """Matrix product over the last two dims. Leading dims are broadcast.
 
-    As ``numpy.matmul``.
+    Corresponds to ``numpy.matmul``.
 
     Implements ONNX MatMul."""
 
@@ -177,7 +177,7 @@ def nll_loss(predictions: Operand, targets: Operand, weights: Operand | None = N
 def pad(data: Operand, pad_width: Operand, pad_mode: str = "constant", pad_value: float = 0.0) -> Expr:
     """Adds elements before and after each axis: (before_1, after_1, before_2, ...). Negative numbers remove elements. The mode selects the new elements: `pad_value` ("constant"), the data mirrored at the edge ("reflect"), the edge element ("replicate" or "edge"), or the data repeated periodically ("circular" or "wrap").
 
-    As ``numpy.pad``.
+    Corresponds to ``numpy.pad``.
 
     Implements ONNX Pad."""
 

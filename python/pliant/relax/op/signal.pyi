@@ -11,7 +11,7 @@ Operand: TypeAlias = Any
 def dft(data: Operand, dft_length: Operand | None = None, axis: int | Sequence[int] = -2, inverse: bool = False, onesided: bool = False) -> Expr:
     """The discrete Fourier transform along an axis of real (last dim 1) or complex numbers (last dim 2). The signal is truncated or padded with zeros to `dft_length`. `onesided` returns the first `dft_length // 2 + 1` frequencies. The inverse is divided by the length.
 
-    As ``numpy.fft.fft``.
+    Corresponds to ``numpy.fft.fft``.
 
     Implements ONNX DFT."""
 

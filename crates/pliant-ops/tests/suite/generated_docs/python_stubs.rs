@@ -99,7 +99,7 @@ fn function(out: &mut String, name: &str, decl: &OpDecl) {
     writeln!(out, "\ndef {name}({}) -> Expr:", parts.join(", ")).unwrap();
     let mut doc = decl.doc.replace('\\', "\\\\");
     if let Some(numpy) = decl.numpy {
-        write!(doc, "\n\n    As ``numpy.{numpy}``.").unwrap();
+        write!(doc, "\n\n    Corresponds to ``numpy.{numpy}``.").unwrap();
     }
     if !decl.onnx.is_empty() {
         write!(doc, "\n\n    Implements ONNX {}.", decl.onnx.join(", ")).unwrap();
