@@ -272,7 +272,7 @@ def draw_kernels() -> str:
 
 
 def write_plots() -> None:
-    """Writes both plots."""
+    """Writes ``models.svg`` and ``kernels.svg``."""
     (FOLDER / "models.svg").write_text(draw_models())
     (FOLDER / "kernels.svg").write_text(draw_kernels())
 

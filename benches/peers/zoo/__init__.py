@@ -34,7 +34,7 @@ def manifest() -> dict[str, Any]:
 
 
 def names() -> list[str]:
-    """The names of the models."""
+    """Returns the names of the models in ``zoo.json``."""
     return list(manifest())
 
 

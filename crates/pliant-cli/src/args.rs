@@ -1,4 +1,4 @@
-//! The command line options.
+//! The subcommands and options of the command `pliant`, as `clap` parses them.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
@@ -27,12 +27,12 @@ Exit codes: 0 success, 1 an error in a model, an input or a file, or a compariso
 in the command line, 70 a bug of the compiler, 124 a run exceeded --time-limit, 130 interrupted."
 )]
 pub struct Cli {
-    /// The command.
+    /// The subcommand to run.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// The commands.
+/// The subcommands of `pliant`.
 #[derive(Subcommand)]
 pub enum Command {
     /// Report everything that prevents models and scripts from being compiled.
@@ -118,9 +118,9 @@ impl FeedArgs {
 pub enum Fill {
     /// Pseudo-random numbers in [0, 1), the same in every run; for integers, 0 or 1.
     Random,
-    /// Zeros.
+    /// All elements are 0.
     Zeros,
-    /// Ones.
+    /// All elements are 1.
     Ones,
 }
 
@@ -129,7 +129,7 @@ pub enum Fill {
 #[command(after_help = "Example:
   pliant explain model.onnx")]
 pub struct ExplainArgs {
-    /// The model.
+    /// The model: an ONNX file or a script.
     #[arg(value_name = "MODEL")]
     pub file: PathBuf,
     /// Options of the compilation.
@@ -145,7 +145,7 @@ pub struct ExplainArgs {
   pliant opt --list
   pliant opt --list-rules")]
 pub struct OptArgs {
-    /// The model.
+    /// The model: an ONNX file or a script.
     #[arg(required_unless_present_any = ["list", "list_rules"], value_name = "MODEL")]
     pub file: Option<PathBuf>,
     /// Passes or pipelines, in order, separated by commas.
@@ -206,7 +206,7 @@ Examples:
   pliant compile model.onnx -o model.plx --shape batch=1..32,seq=128"
 )]
 pub struct CompileArgs {
-    /// The model.
+    /// The model: an ONNX file or a script.
     #[arg(value_name = "MODEL")]
     pub file: PathBuf,
     /// The executable file to write.
@@ -227,10 +227,10 @@ pub struct CompileArgs {
   pliant run model.plx --shape batch=2,seq=16 --repeat 100
   pliant run model.onnx --shape batch=64 --time-limit 10")]
 pub struct RunArgs {
-    /// The model.
+    /// The model: an ONNX file, a script or a compiled program.
     #[arg(value_name = "MODEL")]
     pub file: PathBuf,
-    /// The inputs.
+    /// The inputs of the run.
     #[command(flatten)]
     pub feed: FeedArgs,
     /// Write the result to a NumPy file, or one of several results by its name; without a name,
@@ -256,7 +256,7 @@ Examples:
   pliant bench model.onnx --shape batch=1 --shape seq=64..1024:64 --csv t.csv --json t.json --plot t.png"
 )]
 pub struct BenchArgs {
-    /// The model.
+    /// The model: an ONNX file, a script or a compiled program.
     #[arg(value_name = "MODEL")]
     pub file: PathBuf,
     /// The inputs; symbols may have ranges here: `seq=1..512`, `seq=64..1024:64`.
@@ -317,7 +317,7 @@ fn time_limit(text: &str) -> Result<Duration, String> {
   pliant dump model.onnx --stage LegalizeOps
   pliant opt --list                           the names of the passes")]
 pub struct DumpArgs {
-    /// The model.
+    /// The model: an ONNX file or a script.
     #[arg(value_name = "MODEL")]
     pub file: PathBuf,
     /// The stage: `input`, the name of a pass of the build (the module after it), `loops` (lowered
@@ -355,13 +355,13 @@ pub struct DiffArgs {
     /// The peer: the runtime to compare with.
     #[arg(long, value_enum, default_value_t = Peer::Onnxruntime)]
     pub against: Peer,
-    /// The inputs.
+    /// The inputs of the run.
     #[command(flatten)]
     pub feed: FeedArgs,
     /// Tolerance relative to the peer's values.
     #[arg(long, default_value_t = 1e-4, value_parser = tolerance)]
     pub rtol: f64,
-    /// Absolute tolerance.
+    /// Absolute tolerance of the comparison.
     #[arg(long, default_value_t = 1e-5, value_parser = tolerance)]
     pub atol: f64,
     /// The Python interpreter that runs the peer.
@@ -376,10 +376,10 @@ pub struct DiffArgs {
 #[derive(Args)]
 #[command(after_help = "Example: pliant profile model.onnx --shape batch=1,seq=128 --top 10")]
 pub struct ProfileArgs {
-    /// The model.
+    /// The model: an ONNX file, a script or a compiled program.
     #[arg(value_name = "MODEL")]
     pub file: PathBuf,
-    /// The inputs.
+    /// The inputs of the run.
     #[command(flatten)]
     pub feed: FeedArgs,
     /// Number of measured runs, after one warm-up run.

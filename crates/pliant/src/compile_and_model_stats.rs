@@ -50,7 +50,7 @@ impl CompileStats {
     }
 }
 
-/// Statistics of a model.
+/// Statistics of a model: how often it was compiled and run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ModelStats {
     /// How often the model was compiled or loaded: 1, regardless of the shapes at which it ran.

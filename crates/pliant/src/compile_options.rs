@@ -54,7 +54,7 @@ impl Target {
         }
     }
 
-    /// The name of the target.
+    /// The name of the target, which [`parse`](Self::parse) accepts.
     pub fn name(self) -> &'static str {
         match self {
             Target::Cranelift => "cranelift",
@@ -91,7 +91,7 @@ pub enum ExecMode {
 }
 
 impl ExecMode {
-    /// The name of the mode.
+    /// The name of the execution mode, which [`parse`](Self::parse) accepts.
     pub fn name(self) -> &'static str {
         match self {
             ExecMode::Bytecode => "bytecode",

@@ -172,7 +172,7 @@ class Broadcast(PrimExpr):
     def __new__(cls, value: Any, lanes: int) -> Self: ...
     @property
     def lanes(self) -> int:
-        """The number of lanes."""
+        """The number of lanes (elements) of the vector."""
 
 class Call(PrimExpr):
     """A call of an intrinsic. `op` is its name, with or without the prefix `tir.`, and `dtype` is
@@ -557,7 +557,7 @@ class Model:
         """Statistics of the model: compilations, runs and compile time."""
 
 class ModelStats:
-    """Statistics of a model."""
+    """Statistics of a model: its compilations, runs, compile time and functions."""
     def __repr__(self) -> str: ...
     @property
     def compilations(self) -> int:
@@ -830,7 +830,7 @@ class Ramp(PrimExpr):
         """The value of the first lane."""
     @property
     def lanes(self) -> int:
-        """The number of lanes."""
+        """The number of lanes (elements) of the vector."""
     @property
     def stride(self) -> PrimExpr:
         """The difference between neighbouring lanes."""

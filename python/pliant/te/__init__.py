@@ -241,7 +241,7 @@ def extern(
         dtype = found.pop()
     dtypes = [dtype] * len(shapes) if isinstance(dtype, str) else list(dtype)
     if len(dtypes) != len(shapes):
-        raise ValueError(f"te.extern '{name}': {len(shapes)} shapes, but {len(dtypes)} data types of the outputs are passed")
+        raise ValueError(f"te.extern '{name}': the number of data types must be that of shapes, {len(shapes)}, got {len(dtypes)}")
     if in_buffers is not None or out_buffers is not None:
         raise NotImplementedError(
             "te.extern: the arguments in_buffers and out_buffers are not supported; fcompute receives the buffers of the tensors"

@@ -126,7 +126,7 @@ def conv2d_NCHWc(  # noqa: N802 (TVM's name)
     """2-d convolution of images with blocked channels (NCHWc) and filters of layout OIHWio. The channel blocks of the result have
     the same size as the blocks ``o`` of the filters.
 
-    Raises ``ValueError`` for other ranks, and for layouts that are not ``NCHW<block size>c``.
+    Raises ``ValueError`` unless ``data`` has 5 dims and ``kernel`` 6, and for layouts that are not ``NCHW<block size>c``.
     """
     if data.ndim != 5 or kernel.ndim != 6:
         raise ValueError(f"conv2d_NCHWc: data and kernel must have 5 and 6 dims, got {data.ndim} and {kernel.ndim}")

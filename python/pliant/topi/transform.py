@@ -89,7 +89,7 @@ def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: float = 0, axi
     ``valid_length`` is the vector of the numbers of valid steps.
 
     The steps are along ``axis``, which is 0 or 1. The sequences are along axis 1 or 0, respectively. Raises ``ValueError`` for
-    another axis or rank.
+    another axis, if ``data`` has fewer than two dims, or if ``valid_length`` is not a vector.
     """
     if axis not in (0, 1) or data.ndim < 2 or valid_length.ndim != 1:
         raise ValueError(

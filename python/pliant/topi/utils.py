@@ -134,13 +134,13 @@ def within_index(b: Any, e: Any, s: Any, i: Any) -> Any:
 
 def const_vector(vector: Any, name: str = "const_vector") -> Tensor:
     """Creates a vector from numbers, which become constants in the tensor expression. It should be
-    short. Raises ``ValueError`` for another rank."""
+    short. Raises ``ValueError`` if the rank of ``vector`` is not 1."""
     return _constants(np.asarray(vector), 1, name)
 
 
 def const_matrix(matrix: Any, name: str = "const_matrix") -> Tensor:
     """Creates a matrix from numbers, which become constants in the tensor expression. It should be
-    small. Raises ``ValueError`` for another rank."""
+    small. Raises ``ValueError`` if the rank of ``matrix`` is not 2."""
     return _constants(np.asarray(matrix), 2, name)
 
 

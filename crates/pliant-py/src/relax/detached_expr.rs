@@ -113,9 +113,9 @@ pub struct CallNode {
 
 /// The callee of a call: an operator or an expression.
 pub enum CalleeNode {
-    /// An operator.
+    /// The callee is an operator.
     Op(Op),
-    /// An expression whose value is a function.
+    /// The callee is an expression whose value is a function.
     Expr(NodeRef),
 }
 

@@ -18,7 +18,7 @@ pub enum SeqNode {
     In(Arc<FuncOwner>, ir::Seq),
     /// A sequence that belongs to no function.
     Free {
-        /// The blocks, in order.
+        /// The binding blocks of the sequence, in order.
         blocks: Vec<BlockRef>,
         /// The result expression of the sequence.
         body: NodeRef,
@@ -81,7 +81,7 @@ pub enum BlockNode {
     Free {
         /// Whether this is a dataflow block.
         dataflow: bool,
-        /// The bindings, in order.
+        /// The bindings of the block, in order.
         bindings: Vec<BindingRef>,
         /// The nesting depth of the types and functions in the block.
         depth: u32,
@@ -287,7 +287,7 @@ impl BindingRef {
 
 /// A conditional on a scalar bool, with a sequence for each branch.
 pub struct IfNode {
-    /// The condition.
+    /// The condition, a scalar bool.
     pub cond: NodeRef,
     /// The sequence that is evaluated if the condition is true.
     pub then_seq: NodeRef,

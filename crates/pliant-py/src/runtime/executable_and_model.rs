@@ -623,7 +623,7 @@ impl InputInfo {
     }
 }
 
-/// Statistics of a model.
+/// Statistics of a model: its compilations, runs, compile time and functions.
 #[pyclass(frozen, get_all, module = "pliant")]
 pub struct ModelStats {
     /// The number of times that the model was compiled or loaded. It is 1 regardless of the shapes.

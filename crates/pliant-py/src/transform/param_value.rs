@@ -47,7 +47,7 @@ pub fn param_value(obj: &Bound<'_, PyAny>) -> Result<ParamValue> {
         let value: Option<i64> = value.extract().ok();
         let too_wide = || {
             Error::Value(format!(
-                "the value {obj} of a parameter does not fit int64, the type of a scalar"
+                "the value {obj} of a parameter does not fit int64, the data type of integer scalars"
             ))
         };
         Some(ParamValue::Int(value.ok_or_else(too_wide)?))
