@@ -39,7 +39,7 @@ pub fn int_const(value: i64, dtype: DType) -> Result<te::Expr> {
 /// The error for a division by zero.
 pub fn zero_division_error() -> Error {
     pyo3::exceptions::PyZeroDivisionError::new_err(
-        "an expression cannot be divided by zero, but the divisor is the constant 0",
+        "division by zero: the divisor is the constant 0",
     )
     .into()
 }
