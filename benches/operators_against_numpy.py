@@ -1,7 +1,7 @@
 """Times every operator at a medium size against NumPy, both with one thread. Prints all ratios and the worst ten.
 
-All sizes are symbolic. Operators without a counterpart in NumPy are timed alone. `python operators_against_numpy.py sort conv` times those whose name
-contains one of the words.
+All sizes are symbolic. Operators without a counterpart in NumPy are timed alone.
+`python operators_against_numpy.py sort conv` times the operators whose names contain `sort` or `conv`.
 """
 
 from __future__ import annotations

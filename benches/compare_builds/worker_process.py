@@ -143,8 +143,8 @@ def process_size(field: str) -> float:
 
 
 def reset_peak() -> None:
-    """Resets the peak size to the current size. If the system forbids this, peaks are those since
-    the start."""
+    """Resets the peak size to the current size. If the system forbids this, the peak remains the maximum since
+    the start of the process."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:

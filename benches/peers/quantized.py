@@ -33,7 +33,8 @@ def quantized_layer(
     name: str, x: tuple[int, ...], dims: list[int | str], weights: tuple[int, ...], filters: int, node: NodeProto
 ) -> Layer:
     """Returns the ONNX model of a quantized layer around `node`, which computes `p` from the dequantized operands `xf` and `wf`.
-    `filters` is the number of output channels: the first dim of the weights of `Conv`, or the last dim of those of `MatMul`.
+    `filters` is the number of output channels: the first dim of the weights of `Conv`, or the last dim of the weights of
+    `MatMul`.
     """
     rand = np.random.default_rng(0)
     axis = 0 if node.op_type == "Conv" else 1

@@ -74,7 +74,7 @@ def memory_after_huge_run() -> Outcome:
 
 @scenario("T18", "one model on 32 threads with random shapes; fork before and after the first run")
 def threads_and_forks() -> Outcome:
-    """Scenario: compares results on 32 threads with those on one, and runs the model in forked
+    """Scenario: compares results on 32 threads with results on one thread, and runs the model in forked
     children.
     """
     import os

@@ -124,7 +124,7 @@ def test_weight_sizes_that_overflow_are_errors() -> None:
 
 
 def layer(cell: str, inputs: int, hidden: int, *, direction: str, layout: int, constant: str) -> pliant.IRModule:
-    """Returns a recurrent layer with all operands. Those named in `constant` are constants."""
+    """Returns a recurrent layer with all operands. The operands named in `constant` are constants."""
     op, _, own = CELLS[cell]
     sides = 2 if direction == "bidirectional" else 1
     arrays = weights(cell, sides, inputs, hidden)

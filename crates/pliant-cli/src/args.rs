@@ -97,7 +97,7 @@ pub struct FeedArgs {
     /// The values of symbols, for generated inputs: `batch=4,seq=128`.
     #[arg(long = "shape", value_name = "SYMBOL=N,...")]
     pub shapes: Vec<String>,
-    /// The values of generated inputs, which are those without --input.
+    /// The values of the inputs that no --input specifies.
     #[arg(long, value_enum, default_value_t = Fill::Random)]
     pub fill: Fill,
     /// The time limit of each run of the model; exceeding it gives exit code 124. It does not apply

@@ -15,7 +15,7 @@ use crate::random_inputs::InputGenerator;
 /// The values that symbolic sizes take in tests. Every function runs once with each value as the size of its first symbol.
 pub const SIZES: [i64; 8] = [0, 1, 2, 3, 7, 8, 31, 64];
 
-/// The packed functions that the interpreter can call: those of the tests and those of the kernel library.
+/// The packed functions that the interpreter can call: the functions of the tests, and the functions of the kernel library.
 pub(crate) struct TestLibrary;
 
 impl PackedFuncs for TestLibrary {
@@ -37,9 +37,9 @@ impl PackedFuncs for TestLibrary {
     }
 }
 
-/// Generates arguments for round `k`, in which the first symbol of the function is `SIZES[k]` and the others have other
-/// values of [`SIZES`]. Also returns the values of the symbols as text. `None` if values cannot be generated for the
-/// type of a parameter.
+/// Generates arguments for round `k`, in which the first symbol of the function is `SIZES[k]` and each other symbol has another
+/// value of [`SIZES`]. Also returns the values of the symbols as text. `None` if values cannot be generated for the type of a
+/// parameter.
 pub(crate) fn generate_inputs(f: &Function, k: usize) -> Option<(Vec<Value>, String)> {
     let value = |i: usize| SIZES[(k + 3 * i) % SIZES.len()];
     let vars: FxHashMap<_, i64> = f.syms.vars().enumerate().map(|(i, v)| (v, value(i))).collect();

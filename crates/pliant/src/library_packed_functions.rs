@@ -296,8 +296,8 @@ type Strides = (i64, i64, i64);
 
 /// An element type that `pliant.gemm` supports.
 trait GemmElement: pliant_tensor::Element + Send {
-    /// Computes a batch of matrix products `c = a @ b`, or `c += a @ b` if `accumulate`. `strides` are those of `a`, `b` and `c`.
-    /// Returns a kernel status.
+    /// Computes a batch of matrix products `c = a @ b`, or `c += a @ b` if `accumulate`. `strides` contains the strides of `a`,
+    /// `b` and `c`. Returns a kernel status.
     ///
     /// # Safety
     /// As for [`batched_gemm::gemm_batch`].

@@ -165,8 +165,8 @@ struct FunctionGen<'a> {
     in_place: FxHashMap<Var, Reg>,
     /// Registers with values of the function that no kill binding clears. In an inlined function, no return clears them either.
     unkilled: Vec<Reg>,
-    /// Registers that an iteration must not clear: those with the captured values of an inlined function, which every iteration
-    /// reads. In a loop condition, also the registers of the loop state, which the body reads next.
+    /// Registers that an iteration must not clear: the registers of the captured values of an inlined function, which every
+    /// iteration reads. In a loop condition, also the registers of the loop state, which the body reads next.
     pinned: Vec<Reg>,
     /// The variables whose registers a kill binding clears.
     killed: FxHashSet<Var>,

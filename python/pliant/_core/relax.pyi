@@ -753,8 +753,8 @@ def struct_info_lca(lhs: Any, rhs: Any) -> StructInfo:
     """Returns the least common supertype of two types."""
 
 def struct_info_vars(info: Any, definable: bool) -> list[TirVar]:
-    """Returns the size variables in a type. With `definable`, returns only those that a value of the type defines because they
-    are a whole dim."""
+    """Returns the size variables in a type. With `definable`, returns only the variables that are a whole dim, which a value
+    of the type defines."""
 
 def symbolic_vars(func: Any, free: bool) -> list[TirVar]:
     """Returns the size variables that the parameters and `match_cast` bindings of a function define. If `free` is set, returns

@@ -73,7 +73,7 @@ def _identifiers(text: str) -> Iterable[str]:
 
 def macros_used(text: str, scopes: list[dict[str, Any]]) -> list[Macro]:
     """Returns the macros that a text may refer to through the names of these scopes (innermost
-    first), and the macros that those refer to."""
+    first), and the macros to which these macros refer."""
     found: list[Macro] = []
     work = [(text, scopes)]
     while work:

@@ -1,5 +1,4 @@
-"""Image operators as tensor expressions: those of ``relax.op.image``, with the order of arguments
-of TVM's ``topi``."""
+"""The operators of ``relax.op.image`` as tensor expressions, with the order of arguments of TVM's ``topi``."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def full(shape: Sequence[Any], dtype: str, fill_value: Any) -> Tensor:
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") -> Tensor:
     """Creates a vector of the values from ``start`` (inclusive) to ``stop`` (exclusive) at a
-    distance of ``step``. Without ``stop``, the values are those from 0 to ``start``.
+    distance of ``step``. Without ``stop``, the values are from 0 to ``start``.
     """
     return find("arange")(*((0, start) if stop is None else (start, stop)), step, dtype=dtype)
 

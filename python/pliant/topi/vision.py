@@ -1,5 +1,5 @@
-"""Detection operators as tensor expressions: those of ``relax.op.vision``, and functions under
-other names of TVM's ``topi``."""
+"""The operators of ``relax.op.vision`` (object detection) as tensor expressions, and functions under other names of TVM's
+``topi``."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 
 use std::path::Path;
 
-/// The constructs of the language, each with a piece of text that every script with this construct
-/// contains.
+/// The constructs of the language, each with a text that every script with this construct contains.
 const CONSTRUCTS: &[(&str, &str)] = &[
     ("a branch on a tensor", "if R.less("),
     ("a branch on sizes", "if n > 2:"),

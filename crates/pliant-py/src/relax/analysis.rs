@@ -342,8 +342,8 @@ pub fn erase_struct_info<'py>(
     wrap_info(info.py(), erased)
 }
 
-/// Returns the size variables in a type: all of them, or only those that a value of the type defines because they are a whole
-/// dim.
+/// Returns the size variables in a type: all of them, or only the variables that are a whole dim, which a value of the type
+/// defines.
 #[pyfunction]
 pub fn struct_info_vars<'py>(
     info: &Bound<'py, PyAny>,

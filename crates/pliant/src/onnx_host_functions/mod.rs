@@ -66,7 +66,7 @@ fn argument_error(name: &str, args: &[Value]) -> VmError {
             ))
         }
         _ => {
-            let kinds: Vec<_> = args.iter().map(|a| a.kind()).collect();
+            let kinds: Vec<&str> = args.iter().map(Value::kind).collect();
             VmError::type_error(format!(
                 "{name}: a call cannot have the arguments ({}): their number or types are wrong",
                 kinds.join(", ")

@@ -11,8 +11,8 @@ use super::function_inputs;
 use super::random_numbers::Rng;
 pub use mutate_program::mutate;
 
-/// Compiles scripts and returns the saved executables. Scripts that do not compile are skipped. The executables have the two
-/// execution modes alternately.
+/// Compiles scripts and returns the saved executables. Scripts that do not compile are skipped. The execution modes of the
+/// executables alternate.
 pub fn seeds(scripts: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut out = Vec::new();
     for (i, text) in scripts.iter().enumerate() {

@@ -1,5 +1,4 @@
-"""Neural-network operators as tensor expressions: those of ``relax.op.nn``, and functions under
-other names of TVM's ``topi``."""
+"""The operators of ``relax.op.nn`` as tensor expressions, and functions under other names of TVM's ``topi``."""
 
 from __future__ import annotations
 

@@ -166,8 +166,7 @@ fn apply_replacement(
     Ok(())
 }
 
-/// A rewrite rule given by two functions: the body of one is the pattern, the body of the other the
-/// replacement.
+/// A rewrite rule given by two functions: the body of the first is the pattern, and the body of the second is the replacement.
 #[pyclass(frozen, module = "pliant.relax.dpl")]
 pub struct TemplateRule(Template);
 

@@ -18,7 +18,7 @@ use crate::fuzz_corpora::targets::guarded_memory::Guarded;
 use crate::fuzz_corpora::targets::kernels;
 use cases::{CASES, Case, Group, Input};
 
-/// The environment variable that tells a child process the name of the case to run.
+/// The environment variable that contains the name of the case that a child process runs.
 const CASE: &str = "PLIANT_RACE";
 /// Values that are out of range as indices and as sizes.
 const OUT_OF_RANGE: [i64; 4] = [1 << 20, -(1 << 20), 1 << 30, -(1 << 30)];
