@@ -427,7 +427,7 @@ impl FunctionGen<'_> {
             }
             ExprData::Func(_) => Err(PassError::unsupported(
                 "a local function",
-                "run the pass LambdaLift before, which turns local functions into functions of the module",
+                "run the pass LambdaLift first, which turns local functions into functions of the module",
             )),
             ExprData::If { .. } => Err(PassError::internal(
                 "an If is nested in another expression instead of being bound to a variable",
@@ -510,7 +510,7 @@ impl FunctionGen<'_> {
             _ => match BUILTIN_OPS.iter().find(|(other, _)| *other == op) {
                 Some((_, builtin)) => self.emit(builtin, args, dst, temps),
                 None => Err(PassError::user(format!(
-                    "operator {op} was not lowered: run the pass LegalizeOps before, which replaces operators by calls of functions"
+                    "operator {op} was not lowered: run the pass LegalizeOps first, which lowers operators to calls of functions"
                 ))),
             },
         }
