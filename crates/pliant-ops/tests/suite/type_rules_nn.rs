@@ -29,7 +29,7 @@ fn convolutions() {
         nn.conv2d_transpose | float32(n, 4, h, 5), float32(4, 2, 3, 3) | strides=2; padding=1; output_padding=1; groups=2 | R.Tensor((n, 4, h * 2, 10), dtype="float32")
         nn.conv1d_transpose | float32(n, 4, w), float32(4, 2, 3) | padding=[1, 0] | R.Tensor((n, 2, w + 1), dtype="float32")
         nn.conv1d_transpose | ?, ? | | R.Tensor(ndim=3)
-        nn.conv1d_transpose | float32(n, 4, w), float32(4, 2, 3) | output_padding=1 | !must be less than the stride
+        nn.conv1d_transpose | float32(n, 4, w), float32(4, 2, 3) | output_padding=1 | !but must be less than 1, the larger of stride and dilation
         "#,
     );
 }

@@ -222,7 +222,7 @@ REFUSED: list[Refused] = [
                 "output_padding",
                 (image, f32("weight", 4, 4, 3, 3)),
                 ", output_padding=1",
-                "must be less than the stride",
+                "the larger of stride and dilation",
             ),
             ("padding", (f32("x", 1, 4, 2, 2), f32("weight", 4, 4, 3, 3)), ", padding=9", "is too large: the size of the result"),
         )
