@@ -25,60 +25,62 @@ pub(super) unsafe fn finish(isa: Isa, epilogue: &Epilogue, tile: &EpilogueTile) 
     unsafe { run(epilogue, tile) }
 }
 
-/// Applies the epilogue to each row of a tile, with the vectors `L`.
+/// Applies the epilogue to a tile with the vectors `L`.
 ///
 /// # Safety
 /// The conditions of [`Epilogue::finish`] hold, and the caller has enabled the instructions of `L`.
 #[inline(always)]
 unsafe fn finish_rows<L: MathLanes<Elem = f32>>(e: &Epilogue, tile: &EpilogueTile) {
-    for row in 0..tile.rows {
-        // SAFETY: guaranteed by the caller; the offsets stay inside the tile.
-        unsafe {
-            match e.activation {
-                Activation::None => finish_row::<L, Identity>(e, tile, row),
-                Activation::Relu => finish_row::<L, Relu>(e, tile, row),
-                Activation::Clip => finish_row::<L, Clip>(e, tile, row),
-                Activation::Gelu => finish_row::<L, Gelu>(e, tile, row),
-                Activation::GeluTanh => finish_row::<L, GeluTanh>(e, tile, row),
-                Activation::Silu => finish_row::<L, Silu>(e, tile, row),
-                Activation::Sigmoid => finish_row::<L, Sigmoid>(e, tile, row),
-                Activation::Tanh => finish_row::<L, Tanh>(e, tile, row),
-                Activation::HardSwish => finish_row::<L, HardSwish>(e, tile, row),
-                Activation::HardSigmoid => finish_row::<L, HardSigmoid>(e, tile, row),
-                Activation::LeakyRelu => finish_row::<L, LeakyRelu>(e, tile, row),
-            }
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        match e.activation {
+            Activation::None => finish_tile::<L, Identity>(e, tile),
+            Activation::Relu => finish_tile::<L, Relu>(e, tile),
+            Activation::Clip => finish_tile::<L, Clip>(e, tile),
+            Activation::Gelu => finish_tile::<L, Gelu>(e, tile),
+            Activation::GeluTanh => finish_tile::<L, GeluTanh>(e, tile),
+            Activation::Silu => finish_tile::<L, Silu>(e, tile),
+            Activation::Sigmoid => finish_tile::<L, Sigmoid>(e, tile),
+            Activation::Tanh => finish_tile::<L, Tanh>(e, tile),
+            Activation::HardSwish => finish_tile::<L, HardSwish>(e, tile),
+            Activation::HardSigmoid => finish_tile::<L, HardSigmoid>(e, tile),
+            Activation::LeakyRelu => finish_tile::<L, LeakyRelu>(e, tile),
         }
     }
 }
 
-/// Applies the epilogue with the activation `A` to one row.
+/// Applies the epilogue with the activation `A` to a tile: first to the whole vectors of all rows, then to the
+/// columns that remain in each row.
+///
+/// The address range of a masked store includes its inactive lanes, which may belong to the next row. A load from
+/// this range waits until the store has completed. If each row ended with a masked store, the rows of a narrow image
+/// would be computed one after the other instead of overlapping in the pipeline.
 ///
 /// # Safety
 /// The conditions of [`finish_rows`] hold.
 #[inline(always)]
-unsafe fn finish_row<L: MathLanes<Elem = f32>, A: ActivationFn>(
+unsafe fn finish_tile<L: MathLanes<Elem = f32>, A: ActivationFn>(
     e: &Epilogue,
     tile: &EpilogueTile,
-    row: usize,
 ) {
-    let (data, position) = (tile.row(row), tile.position);
     let whole = tile.columns / L::N * L::N;
-    let from = |p: *const f32| if p.is_null() { p } else { p.wrapping_add(position.column) };
-    let position = Position { row: position.row + row, ..position };
-    let operands = RowOperands {
-        params: ActivationParams { low: e.low, high: e.high, slope: e.slope, offset: e.offset },
-        column_scale: from(e.column_scale),
-        bias: from(e.bias),
-        residual: e.residual.map_or(null(), |residual| residual.at(position)),
-    };
-    // SAFETY: guaranteed by the caller; offsets stay within the row.
+    let rest = tile.columns - whole;
+    // SAFETY: guaranteed by the caller; offsets stay within the rows.
     unsafe {
-        for at in (0..whole).step_by(L::N) {
-            operands.value::<L, A, true>(data, at, L::N).store(data.add(at));
+        if whole > 0 {
+            for row in 0..tile.rows {
+                let (operands, data) = (RowOperands::of(e, tile, row), tile.row(row));
+                for at in (0..whole).step_by(L::N) {
+                    operands.value::<L, A, true>(data, at, L::N).store(data.add(at));
+                }
+            }
         }
-        if whole < tile.columns {
-            let rest = tile.columns - whole;
-            operands.value::<L, A, false>(data, whole, rest).store_first(data.add(whole), rest);
+        if rest > 0 {
+            for row in 0..tile.rows {
+                let (operands, data) = (RowOperands::of(e, tile, row), tile.row(row));
+                let value = operands.value::<L, A, false>(data, whole, rest);
+                value.store_first(data.add(whole), rest);
+            }
         }
     }
 }
@@ -93,6 +95,21 @@ struct RowOperands {
 }
 
 impl RowOperands {
+    /// Returns the operands for a row of a tile.
+    #[inline(always)]
+    fn of(e: &Epilogue, tile: &EpilogueTile, row: usize) -> RowOperands {
+        let from = |p: *const f32| {
+            if p.is_null() { p } else { p.wrapping_add(tile.position.column) }
+        };
+        let position = Position { row: tile.position.row + row, ..tile.position };
+        RowOperands {
+            params: ActivationParams { low: e.low, high: e.high, slope: e.slope, offset: e.offset },
+            column_scale: from(e.column_scale),
+            bias: from(e.bias),
+            residual: e.residual.map_or(null(), |residual| residual.at(position)),
+        }
+    }
+
     /// Applies the epilogue to one vector of columns and returns the results. If `WHOLE` is set,
     /// all lanes are valid; otherwise only the first `count` lanes are.
     ///
