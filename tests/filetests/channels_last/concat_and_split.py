@@ -33,13 +33,12 @@ class Module:
 #             lv: R.Tensor((n, h, 4, 2), dtype="float32") = R.permute_dims(x, axes=[0, 2, 3, 1])
 #             lv1: R.Tensor((n, h, 4, 2), dtype="float32") = R.nn.conv2d(lv, R.const([[[[0.5]], [[-1.0]]], [[[2.0]], [[1.0]]]], "float32"), data_layout="NHWC", out_layout="NHWC")
 #             lv2: R.Tensor((n, h, 4, 2), dtype="float32") = R.nn.relu(lv1)
-#             lv3: R.Tensor((n, h, 4, 2), dtype="float32") = R.permute_dims(x, axes=[0, 2, 3, 1])
-#             lv4: R.Tensor((n, h, 4, 6), dtype="float32") = R.concat((lv1, lv2, lv3), axis=3)
-#             lv5: R.Tuple(R.Tensor((n, h, 4, 2), dtype="float32"), R.Tensor((n, h, 4, 2), dtype="float32"), R.Tensor((n, h, 4, 2), dtype="float32")) = R.split(lv4, indices_or_sections=3, axis=3)
-#             lv6: R.Tensor((n, h, 4, 2), dtype="float32") = lv5[0]
-#             lv7: R.Tensor((n, h, 4, 2), dtype="float32") = lv5[2]
-#             lv8: R.Tensor((n, h, 4, 2), dtype="float32") = R.nn.conv2d(lv6, R.const([[[[0.5]], [[-1.0]]], [[[2.0]], [[1.0]]]], "float32"), data_layout="NHWC", out_layout="NHWC")
-#             lv9: R.Tensor((n, h, 4, 2), dtype="float32") = R.add(lv8, lv7)
-#             e: R.Tensor((n, 2, h, 4), dtype="float32") = R.permute_dims(lv9, axes=[0, 3, 1, 2])
-#             R.output(lv9, e)
+#             lv3: R.Tensor((n, h, 4, 6), dtype="float32") = R.concat((lv1, lv2, lv), axis=3)
+#             lv4: R.Tuple(R.Tensor((n, h, 4, 2), dtype="float32"), R.Tensor((n, h, 4, 2), dtype="float32"), R.Tensor((n, h, 4, 2), dtype="float32")) = R.split(lv3, indices_or_sections=3, axis=3)
+#             lv5: R.Tensor((n, h, 4, 2), dtype="float32") = lv4[0]
+#             lv6: R.Tensor((n, h, 4, 2), dtype="float32") = lv4[2]
+#             lv7: R.Tensor((n, h, 4, 2), dtype="float32") = R.nn.conv2d(lv5, R.const([[[[0.5]], [[-1.0]]], [[[2.0]], [[1.0]]]], "float32"), data_layout="NHWC", out_layout="NHWC")
+#             lv8: R.Tensor((n, h, 4, 2), dtype="float32") = R.add(lv7, lv6)
+#             e: R.Tensor((n, 2, h, 4), dtype="float32") = R.permute_dims(lv8, axes=[0, 3, 1, 2])
+#             R.output(lv8, e)
 #         return e

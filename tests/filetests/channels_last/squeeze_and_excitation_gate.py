@@ -38,8 +38,7 @@ class Module:
 #             lv: R.Tensor((n, 2, 1, 1), dtype="float32") = R.max(x, axis=[2, 3], keepdims=True)
 #             lv7: R.Tensor((n, 1, 1, 2), dtype="float32") = R.permute_dims(lv, axes=[0, 2, 3, 1])
 #             lv8: R.Tensor((n, h, 4, 2), dtype="float32") = R.multiply(lv6, lv7)
-#             lv9: R.Tensor((n, h, 4, 2), dtype="float32") = R.permute_dims(x, axes=[0, 2, 3, 1])
-#             lv10: R.Tensor((n, h, 4, 2), dtype="float32") = R.add(lv8, lv9)
-#             w: R.Tensor((n, 2, h, 4), dtype="float32") = R.permute_dims(lv10, axes=[0, 3, 1, 2])
-#             R.output(lv9, lv10, w)
+#             lv9: R.Tensor((n, h, 4, 2), dtype="float32") = R.add(lv8, lv1)
+#             w: R.Tensor((n, 2, h, 4), dtype="float32") = R.permute_dims(lv9, axes=[0, 3, 1, 2])
+#             R.output(lv9, w)
 #         return w

@@ -3,7 +3,7 @@
 //! write this layout directly, and support residuals only in it. Inputs in the old layout are transposed, except for results of
 //! the inverse transpose, and results are transposed back for readers that expect the old layout. Operators that declare how
 //! they refer to dims ([`DimTrait`]) propagate the new layout: elementwise operators, concatenation, splitting, slicing, padding,
-//! pooling, resizing, reductions and norms.
+//! pooling, resizing, reductions and norms. So do reshapes that keep the batch and the channels.
 //!
 //! # Before
 //! ```python
@@ -48,13 +48,14 @@
 
 mod propagate_layout;
 mod rewrite_convolution;
+mod rewrite_reshape;
 
 use std::sync::Arc;
 
 use pliant_ir::op::{DimTrait, InferError};
-use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, TypeData, Var};
+use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, TypeData, Var};
 use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule, Op, OpRegistry};
-use pliant_pass::binding_rewrites::{Namer, reachable_seqs, rewrite_bindings};
+use pliant_pass::binding_rewrites::{Namer, Substitution, reachable_seqs, rewrite_bindings};
 use pliant_pass::pattern::Defs;
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use pliant_tensor::Tensor;
@@ -91,7 +92,9 @@ impl ModulePass for ChannelsLast {
                 defs: Defs::of(func, ctx.ops, Some(&writers)),
                 channels_last_values: FxHashMap::default(),
                 transposed_sources: FxHashMap::default(),
+                inserted_transposes: FxHashMap::default(),
                 tuples: FxHashMap::default(),
+                copies: Substitution::default(),
                 namer: None,
             };
             rewrite_bindings(func, |func, binding, out| {
@@ -158,12 +161,19 @@ struct LayoutRewriter<'a> {
     defs: Defs,
     /// Maps variables in channels-first layout to their values in channels-last layout.
     channels_last_values: FxHashMap<Var, Expr>,
-    /// Maps the results of transposes from channels last to channels first to the operands of the transposes. Convolutions read
-    /// such an operand instead of the transpose. Other operators do not, because the transpose may have another meaning: for
-    /// images with one spatial dim, a transpose from channels first to channels last has the same axes.
+    /// Maps the results of transposes from channels last to channels first to the operands of the transposes. Only operators of
+    /// images (convolutions, pooling, resizing) read such an operand instead of the transpose. Other operators do not, because the
+    /// transpose may have another meaning: for images with one spatial dim, a transpose from channels first to channels last has
+    /// the same axes.
     transposed_sources: FxHashMap<Var, Expr>,
+    /// Maps (operand, block, effect epoch) to the transpose to channels last that this pass has inserted there, so that all
+    /// convolutions of the block read one transpose.
+    inserted_transposes: FxHashMap<(Var, Option<Block>, Option<u32>), Expr>,
     /// Maps tuple variables to tuples of channels-last values.
     tuples: FxHashMap<Var, Expr>,
+    /// Replaces dataflow variables that have become copies by the copied variables, so that kernel rules find the readers of a
+    /// convolution.
+    copies: Substitution,
     namer: Option<Namer>,
 }
 
@@ -181,10 +191,16 @@ impl LayoutRewriter<'_> {
         mut binding: Binding,
         out: &mut Vec<Binding>,
     ) -> Result<(), PassError> {
+        binding.value = self.copies.apply(func, binding.value);
         let mut site = Site { func, binding, out };
         if let Some(value) = self.rewrite_transpose(&mut site)? {
+            if matches!(func.expr(value), ExprData::Var(_)) && func.var(binding.var).dataflow {
+                self.copies.insert(binding.var, value);
+            }
             binding.value = value;
         } else if let Some(source) = transposed_to_channels_first(site.func, site.binding.value) {
+            self.transposed_sources.insert(binding.var, source);
+        } else if let Some(source) = self.reshape_of_source(&mut site)? {
             self.transposed_sources.insert(binding.var, source);
         } else if let Some(value) = self.rewrite_reduction(&mut site)? {
             binding.value = value;
@@ -242,6 +258,9 @@ impl LayoutRewriter<'_> {
         if let Some(value) = self.rewrite_convolution(site, &call)? {
             return Ok(Some(value));
         }
+        if let Some(value) = self.rewrite_reshape(site, &call)? {
+            return Ok(Some(value));
+        }
         match self.ops.dim_trait(call.op) {
             DimTrait::Opaque => Ok(None),
             DimTrait::Elementwise => self.rewrite_elementwise(site, &call),
@@ -276,14 +295,43 @@ impl LayoutRewriter<'_> {
 
     /// Returns the channels-last value of an operand: an existing value, or a new transpose.
     fn channels_last_operand(&mut self, site: &mut Site<'_>, e: Expr) -> Result<Expr, PassError> {
-        let converted = self.channels_last_value(site, e);
-        if let Some(converted) = converted.or(self.lookup(&self.transposed_sources, site, e)) {
+        if let Some(converted) = self.channels_last_image(site, e) {
+            self.make_visible(site, converted, e);
             return Ok(converted);
+        }
+        let at = site.binding.var;
+        let key = match *site.func.expr(e) {
+            ExprData::Var(v) => Some((v, self.defs.block(at), self.defs.epoch(at))),
+            _ => None,
+        };
+        if let Some(value) = key.and_then(|key| self.inserted_transposes.get(&key)) {
+            return Ok(*value);
         }
         let rank = site.func.ty(e).dims().map_or(0, <[_]>::len) as i64;
         let axes = std::iter::once(0).chain(2..rank).chain([1]).collect();
         let value = self.transpose(site.func, e, axes)?;
-        Ok(self.bind(site, value))
+        let value = self.bind(site, value);
+        if let Some(key) = key {
+            self.inserted_transposes.insert(key, value);
+        }
+        Ok(value)
+    }
+
+    /// Makes `value`, which is visible where `e` is bound, visible at the site: a variable of another dataflow block becomes an
+    /// output of this block.
+    fn make_visible(&self, site: &mut Site<'_>, value: Expr, e: Expr) {
+        if let (ExprData::Var(v), ExprData::Var(key)) = (site.func.expr(value), site.func.expr(e))
+            && self.defs.block(*key) != self.defs.block(site.binding.var)
+        {
+            let v = *v;
+            site.func.var_mut(v).dataflow = false;
+        }
+    }
+
+    /// Returns an existing channels-last value of an operand that is an image; `None` if there is none.
+    fn channels_last_image(&self, site: &Site<'_>, e: Expr) -> Option<Expr> {
+        let value = self.channels_last_value(site, e);
+        value.or_else(|| self.lookup(&self.transposed_sources, site, e))
     }
 
     /// Transposes a value from channels last to channels first.

@@ -75,7 +75,7 @@ impl LayoutRewriter<'_> {
         mut call: OpCall,
         dims: DimTrait,
     ) -> Result<Option<Expr>, PassError> {
-        let Some(rank) = self.first_operand_rank(site, &call) else { return Ok(None) };
+        let Some(rank) = self.first_operand_rank(site, &call, dims) else { return Ok(None) };
         let Some(attrs) = attrs_to_channels_last(&call.attrs, dims, rank) else { return Ok(None) };
         if let DimTrait::NamedByOperand(index) = dims {
             let Some(list) = list_to_channels_last(site.func, call.args[index], rank) else {
@@ -100,7 +100,7 @@ impl LayoutRewriter<'_> {
     /// Returns the rank of the first operand, if it is available in channels-last layout and the other tensors are vectors, which
     /// have no layout. If the first operand is a tuple, at least half of its fields must be available, because the others must be
     /// transposed.
-    fn first_operand_rank(&self, site: &Site<'_>, call: &OpCall) -> Option<i64> {
+    fn first_operand_rank(&self, site: &Site<'_>, call: &OpCall, dims: DimTrait) -> Option<i64> {
         let func = &*site.func;
         let first = *call.args.first()?;
         let vectors = call.args[1..].iter().all(|&e| rank(func, e).is_none_or(|rank| rank <= 1));
@@ -110,8 +110,11 @@ impl LayoutRewriter<'_> {
         };
         let first_rank = rank(func, *fields.first()?)?;
         let same_rank = fields.iter().all(|&e| rank(func, e) == Some(first_rank));
-        let is_available =
-            fields.iter().filter(|&&e| self.channels_last_value(site, e).is_some()).count();
+        let available = |e: Expr| match dims {
+            DimTrait::Layout(_) => self.channels_last_image(site, e),
+            _ => self.channels_last_value(site, e),
+        };
+        let is_available = fields.iter().filter(|&&e| available(e).is_some()).count();
         (vectors && same_rank && is_available > 0 && 2 * is_available >= fields.len())
             .then_some(first_rank as i64)
     }

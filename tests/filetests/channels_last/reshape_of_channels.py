@@ -1,0 +1,34 @@
+# test opt --passes=ChannelsLast,DeadCodeElimination
+# A reshape that splits channels reads the value that is transposed back.
+
+from pliant.script import ir as I, relax as R, tir as T
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 2, "h", 4), "float32")) -> R.Object:
+        n = T.int64()
+        h = T.int64()
+        with R.dataflow():
+            c = R.nn.conv2d(x, R.const([[[[0.5]], [[-1.0]]], [[[2.0]], [[1.0]]]], "float32"))
+            y = R.reshape(c, R.shape([n, 1, 2, h * 4]))
+            R.output(y)
+        return y
+
+# expect
+# from pliant.script import ir as I, relax as R, tir as T
+#
+# @I.ir_module
+# class Module:
+#     @R.function
+#     def main(x: R.Tensor(("n", 2, "h", 4), dtype="float32")) -> R.Object:
+#         n = T.int64()
+#         h = T.int64()
+#         with R.dataflow():
+#             lv: R.Tensor((n, h, 4, 2), dtype="float32") = R.permute_dims(x, axes=[0, 2, 3, 1])
+#             lv1: R.Tensor((n, h, 4, 2), dtype="float32") = R.nn.conv2d(lv, R.const([[[[0.5]], [[-1.0]]], [[[2.0]], [[1.0]]]], "float32"), data_layout="NHWC", out_layout="NHWC")
+#             c: R.Tensor((n, 2, h, 4), dtype="float32") = R.permute_dims(lv1, axes=[0, 3, 1, 2])
+#             y: R.Tensor((n, 1, 2, h * 4), dtype="float32") = R.reshape(c, R.shape([n, 1, 2, h * 4]))
+#             R.output(y)
+#         return y
