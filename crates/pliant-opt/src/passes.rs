@@ -53,6 +53,7 @@ use crate::rewrite::adjust_matmul_order::AdjustMatmulOrder;
 use crate::rewrite::combine_parallel_matmul::CombineParallelMatmul;
 use crate::rewrite::einsum_to_matmul::EinsumToMatmul;
 use crate::rewrite::expand_matmul_of_sum::ExpandMatmulOfSum;
+use crate::rewrite::fold_scale_axis::FoldScaleAxis;
 use crate::rewrite::reorder_permute_dims_after_concat::ReorderPermuteDimsAfterConcat;
 use crate::rewrite::reorder_take_after_matmul::ReorderTakeAfterMatmul;
 
@@ -153,6 +154,12 @@ passes! {
         invalidates: [NormalBlocks],
         gate: Gate::OptLevel(1),
         make: DeadCodeElimination::default(),
+    }
+    "FoldScaleAxis" | "FoldBatchnormToConv2D" in Rewrite: "Fold per-channel scales and offsets into convolutions" {
+        requires: [Operators],
+        invalidates: INVALIDATED_BY_OPERATOR [ConstantsFolded, NoDeadReaders, NormalBlocks],
+        gate: Gate::OptLevel(2),
+        make: FoldScaleAxis,
     }
     "FoldConstant" in Canonicalize: "Evaluate pure operators of constants" {
         requires: [InPlaceMarked, NoDeadCode],

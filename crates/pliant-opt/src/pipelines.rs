@@ -37,6 +37,7 @@ pub const GRAPH_PASSES: &[&str] = &[
     "RemoveRedundantReshape",
     // The packed weights have replaced dequantized ones, which are unused now and must not be folded.
     "DeadCodeElimination",
+    "FoldScaleAxis",
     "FoldConstant",
     "OffloadComposites",
     "ChannelsLast",

@@ -7,6 +7,7 @@
 //! | `combine_parallel_matmul` | merge matmuls that share their left operand |
 //! | `einsum_to_matmul` | turn einsums of two operands into matmuls |
 //! | `expand_matmul_of_sum` | distribute a matmul over a sum |
+//! | `fold_scale_axis` | fold per-channel scales and offsets into convolutions |
 //! | `reorder_permute_dims_after_concat` | concatenate before transposing |
 //! | `reorder_take_after_matmul` | gather columns after the matmul instead of before |
 
@@ -14,5 +15,6 @@ pub mod adjust_matmul_order;
 pub mod combine_parallel_matmul;
 pub mod einsum_to_matmul;
 pub mod expand_matmul_of_sum;
+pub mod fold_scale_axis;
 pub mod reorder_permute_dims_after_concat;
 pub mod reorder_take_after_matmul;

@@ -1,0 +1,327 @@
+//! # What it does
+//! Folds per-channel scales and offsets that follow a convolution into the convolution's weights and bias. `conv(x, w) * s + o`
+//! becomes `conv(x, w * s) + o`, and `(conv(x, w) + b) * s + o` becomes `conv(x, w * s) + (b * s + o)`. Batch normalisation with
+//! moving statistics is such a scale and offset. [`FoldConstant`](crate::canonicalize::fold_constant) then computes the new weights
+//! and the new bias, so that nothing of the normalisation is left at run time.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 2, "h", 4), "float32")) -> R.Tensor(("n", 2, "h", 4), "float32"):
+//!     n = T.int64()
+//!     h = T.int64()
+//!     with R.dataflow():
+//!         lv = R.nn.conv2d(x, R.const([[[[0.5]], [[-1.0]]], [[[2.0]], [[1.0]]]], "float32"))
+//!         lv1 = R.multiply(lv, R.const([[[2.0]], [[4.0]]], "float32"))
+//!         gv = R.add(lv1, R.const([[[1.0]], [[-2.0]]], "float32"))
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 2, "h", 4), "float32")) -> R.Tensor(("n", 2, "h", 4), "float32"):
+//!     n = T.int64()
+//!     h = T.int64()
+//!     with R.dataflow():
+//!         lv = R.reshape(R.const([[[2.0]], [[4.0]]], "float32"), R.shape([2, 1, 1, 1]))
+//!         lv1 = R.multiply(R.const([[[[0.5]], [[-1.0]]], [[[2.0]], [[1.0]]]], "float32"), lv)
+//!         lv2 = R.nn.conv2d(x, lv1)
+//!         gv = R.add(lv2, R.const([[[1.0]], [[-2.0]]], "float32"))
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # Requires
+//! The weights, scales and offsets must not depend on the inputs: they are constants, parameters from `num_input` on, or computed
+//! from such values.
+//!
+//! # Keeps
+//! - Scales of convolutions whose result has other readers or is not a dataflow variable.
+//! - Scales of integer and 16-bit convolutions, because rounding the scaled weights would cost accuracy.
+//! - Transposed convolutions with several groups.
+//!
+//! # Never
+//! Keeps the rounding errors of the scale. A result that overflows before a scale of 0 becomes 0 instead of NaN.
+
+use pliant_ir::relax::{Expr, ExprData, Var};
+use pliant_ir::{AttrValue, Attrs, DType, IRModule, Op};
+use pliant_pass::pass::update_each_relax;
+use pliant_pass::pattern::{RewriteCx, RuleSet, is_op, is_tuple_get_item, rewrite_rules, wildcard};
+use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
+use pliant_tensor::Tensor;
+use rustc_hash::FxHashSet;
+
+use crate::common::lowered_operators::RESHAPE;
+use crate::common::matmul_and_conv_operands::{
+    ADD, CONVOLUTIONS, input_independent_vars, is_input_independent,
+};
+use crate::offload::epilogue_activations::{Readers, op_call};
+
+const MULTIPLY: Op = Op::new("relax.multiply");
+const DIVIDE: Op = Op::new("relax.divide");
+const SUBTRACT: Op = Op::new("relax.subtract");
+const NEGATIVE: Op = Op::new("relax.negative");
+const SQRT: Op = Op::new("relax.sqrt");
+const BATCH_NORM: Op = Op::new("relax.nn.batch_norm");
+
+/// The pass that folds scales and offsets into convolutions. See the module documentation.
+pub struct FoldScaleAxis;
+
+impl ModulePass for FoldScaleAxis {
+    fn name(&self) -> &str {
+        "FoldScaleAxis"
+    }
+
+    fn opt_level(&self) -> u8 {
+        2
+    }
+
+    fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
+        let writers = MayWrite::of(&module);
+        let binary = [MULTIPLY, DIVIDE, ADD, SUBTRACT];
+        let mut patterns: Vec<_> =
+            binary.iter().map(|&op| is_op(op).call([wildcard(), wildcard()])).collect();
+        patterns.push(is_tuple_get_item(is_op(BATCH_NORM).call_any([wildcard()]), Some(0)));
+        let rules = RuleSet::new(patterns.clone(), ctx.ops)?;
+        update_each_relax(&mut module, ctx, |_, func| {
+            let mut changed = false;
+            // Each round folds the operators that follow the convolutions of the round before.
+            loop {
+                let independent = input_independent_vars(func);
+                let readers = Readers::of(func);
+                let count = rewrite_rules(func, &rules, ctx.ops, Some(&writers), |cx, matched| {
+                    let Some(root) = matched.get(&patterns[matched.rule]) else { return Ok(None) };
+                    Folding { cx, readers: &readers, independent: &independent }.fold(root)
+                })?;
+                changed |= count > 0;
+                if count == 0 {
+                    return Ok(changed);
+                }
+            }
+        })?;
+        Ok(module)
+    }
+}
+
+/// A convolution with input-independent weights, and the offset that is added to its result.
+struct Convolution {
+    op: Op,
+    x: Expr,
+    weights: Expr,
+    attrs: Attrs,
+    /// The axis of the filters in the weights.
+    filter_axis: usize,
+    /// The axis of the channels in the result.
+    channel_axis: usize,
+    /// The rank of the weights and of the result.
+    rank: usize,
+    /// The number of channels of the result.
+    channels: i64,
+    /// The per-channel offset that is added to the result; `None` if there is none.
+    offset: Option<Expr>,
+}
+
+/// The callback of the rules.
+struct Folding<'a, 'cx> {
+    cx: &'a mut RewriteCx<'cx>,
+    readers: &'a Readers,
+    independent: &'a FxHashSet<Var>,
+}
+
+impl Folding<'_, '_> {
+    /// Returns the replacement of a matched expression; `None` if it does not follow a convolution.
+    fn fold(mut self, root: Expr) -> Result<Option<Expr>, PassError> {
+        if let ExprData::TupleGetItem(tuple, 0) = *self.cx.func.expr(root) {
+            return self.fold_batch_norm(tuple);
+        }
+        let Some((op, &[a, b], _)) = op_call(self.cx.func, root) else { return Ok(None) };
+        let commutes = op == ADD || op == MULTIPLY;
+        let (conv, other) = match self.convolution(a) {
+            Some(conv) => (conv, b),
+            None if commutes => match self.convolution(b) {
+                Some(conv) => (conv, a),
+                None => return Ok(None),
+            },
+            None => return Ok(None),
+        };
+        if !self.is_per_channel(&conv, other) {
+            return Ok(None);
+        }
+        match (op, conv.offset) {
+            (MULTIPLY | DIVIDE, _) => self.scaled(conv, op, other).map(Some),
+            (_, Some(offset)) => {
+                let offset = self.cx.call(op, &[offset, other], Attrs::default())?;
+                self.emit(Convolution { offset: Some(offset), ..conv }).map(Some)
+            }
+            // The offset becomes the bias of the kernel.
+            (SUBTRACT, None) => {
+                let offset = self.cx.call(NEGATIVE, &[other], Attrs::default())?;
+                self.emit(Convolution { offset: Some(offset), ..conv }).map(Some)
+            }
+            (_, None) => Ok(None),
+        }
+    }
+
+    /// Replaces the first result of a batch normalisation.
+    fn fold_batch_norm(&mut self, tuple: Expr) -> Result<Option<Expr>, PassError> {
+        let value = self.cx.value(tuple);
+        let Some((BATCH_NORM, &[x, gamma, beta, mean, variance], attrs)) =
+            op_call(self.cx.func, value)
+        else {
+            return Ok(None);
+        };
+        let flag = |name: &str| attrs.get(name).and_then(AttrValue::as_bool);
+        let (training, center, scale) = (flag("training"), flag("center"), flag("scale"));
+        let axis = attrs.get("axis").and_then(AttrValue::as_int);
+        let epsilon = attrs.get("epsilon").and_then(AttrValue::as_float);
+        let (Some(false), Some(axis), Some(epsilon)) = (training, axis, epsilon) else {
+            return Ok(None);
+        };
+        let Some(conv) = self.convolution(x) else { return Ok(None) };
+        let rank = conv.rank as i64;
+        let parameters = [gamma, beta, mean, variance];
+        let all_independent =
+            parameters.iter().all(|&p| is_input_independent(self.cx.func, self.independent, p));
+        let is_only_result = self.only_reader(tuple).is_some();
+        if axis.rem_euclid(rank) != conv.channel_axis as i64 || !all_independent || !is_only_result
+        {
+            return Ok(None);
+        }
+        let dtype = self.cx.func.ty(variance).dtype();
+        let epsilon = match dtype {
+            Some(DType::Float32) => Tensor::from_slice(&[], &[epsilon as f32]),
+            Some(DType::Float64) => Tensor::from_slice(&[], &[epsilon]),
+            _ => return Ok(None),
+        };
+        let Ok(epsilon) = epsilon else { return Ok(None) };
+        let epsilon = self.cx.func.constant(epsilon);
+        let plain = Attrs::default;
+        let variance = self.cx.call(ADD, &[variance, epsilon], plain())?;
+        let deviation = self.cx.call(SQRT, &[variance], plain())?;
+        let deviation = self.cx.emit(deviation);
+        let mut factor = None;
+        let mut moved = self.cx.call(DIVIDE, &[mean, deviation], plain())?;
+        if scale == Some(true) {
+            let value = self.cx.call(DIVIDE, &[gamma, deviation], plain())?;
+            let value = self.cx.emit(value);
+            moved = self.cx.call(MULTIPLY, &[mean, value], plain())?;
+            factor = Some(value);
+        }
+        let offset = match center {
+            Some(true) => self.cx.call(SUBTRACT, &[beta, moved], plain())?,
+            _ => self.cx.call(NEGATIVE, &[moved], plain())?,
+        };
+        let offset = self.along(&conv, offset, conv.channel_axis)?;
+        let (op, factor) = factor.map_or((DIVIDE, deviation), |factor| (MULTIPLY, factor));
+        let factor = self.along(&conv, factor, conv.channel_axis)?;
+        let y = self.scaled(conv, op, factor)?;
+        self.cx.call(ADD, &[y, offset], plain()).map(Some)
+    }
+
+    /// Returns the convolution, with an optional offset, that defines an operand. `None` if the operand has another definition or
+    /// other readers, or if the weights or the offset depend on inputs.
+    fn convolution(&self, e: Expr) -> Option<Convolution> {
+        self.only_reader(e)?;
+        let func = &*self.cx.func;
+        let (op, args, _) = op_call(func, self.cx.value(e))?;
+        if op != ADD {
+            return self.bare_convolution(e);
+        }
+        let &[a, b] = args else { return None };
+        let with_offset = |conv_operand: Expr, offset: Expr| {
+            self.only_reader(conv_operand)?;
+            let conv = self.bare_convolution(conv_operand)?;
+            self.is_per_channel(&conv, offset)
+                .then_some(Convolution { offset: Some(offset), ..conv })
+        };
+        with_offset(a, b).or_else(|| with_offset(b, a))
+    }
+
+    /// Returns the convolution that defines an operand.
+    fn bare_convolution(&self, e: Expr) -> Option<Convolution> {
+        let func = &*self.cx.func;
+        let value = self.cx.value(e);
+        let (op, &[x, weights], attrs) = op_call(func, value)? else { return None };
+        let index = CONVOLUTIONS.iter().position(|&c| c == op)?;
+        let (rank, transposed) = (index % 3 + 3, index >= 3);
+        let text = |name: &str| attrs.get(name).and_then(AttrValue::as_str);
+        let groups = attrs.get("groups").and_then(AttrValue::as_int)?;
+        let out_layout = text("out_layout").filter(|layout| !layout.is_empty());
+        let channel_axis = out_layout.or_else(|| text("data_layout"))?.find('C')?;
+        let kernel_layout = text("kernel_layout")?;
+        let filter_axis = kernel_layout.find('O')?;
+        let dtype = func.ty(value).dtype()?;
+        let dims = func.ty(value).dims()?;
+        let is_supported = matches!(dtype, DType::Float32 | DType::Float64)
+            && func.ty(weights).dtype() == Some(dtype)
+            && dims.len() == rank
+            && kernel_layout.len() == rank
+            && !(transposed && groups != 1)
+            && is_input_independent(func, self.independent, weights);
+        let channels = func.syms.as_int(*dims.get(channel_axis)?)?;
+        let attrs = attrs.clone();
+        let offset = None;
+        is_supported.then_some(Convolution {
+            op,
+            x,
+            weights,
+            attrs,
+            filter_axis,
+            channel_axis,
+            rank,
+            channels,
+            offset,
+        })
+    }
+
+    /// Returns the variable of an operand if exactly one binding reads it.
+    fn only_reader(&self, e: Expr) -> Option<Var> {
+        let ExprData::Var(v) = *self.cx.func.expr(e) else { return None };
+        self.readers.only_reader(self.cx.func, v).map(|_| v)
+    }
+
+    /// Whether an operand has one element per channel of a convolution's result, or only one, and does not depend on inputs.
+    fn is_per_channel(&self, conv: &Convolution, e: Expr) -> bool {
+        let func = &*self.cx.func;
+        let Some(dims) = func.ty(e).dims() else { return false };
+        let missing = conv.rank.saturating_sub(dims.len());
+        let fits = dims.iter().enumerate().all(|(axis, &d)| {
+            let d = func.syms.as_int(d);
+            d == Some(1) || (d == Some(conv.channels) && axis + missing == conv.channel_axis)
+        });
+        dims.len() <= conv.rank && fits && is_input_independent(func, self.independent, e)
+    }
+
+    /// Reshapes a tensor with one element per channel, or only one, to the rank of the convolution: its elements lie along an axis.
+    fn along(&mut self, conv: &Convolution, e: Expr, axis: usize) -> Result<Expr, PassError> {
+        let e =
+            if matches!(self.cx.func.expr(e), ExprData::Call { .. }) { self.cx.emit(e) } else { e };
+        let func = &mut *self.cx.func;
+        let dims = func.ty(e).dims().unwrap_or_default();
+        let count = dims.iter().filter_map(|&d| func.syms.as_int(d)).product::<i64>();
+        let mut shape = vec![func.syms.int(1); conv.rank];
+        shape[axis] = func.syms.int(count);
+        let shape = func.shape(&shape);
+        self.cx.call(RESHAPE, &[e, shape], Attrs::default())
+    }
+
+    /// Emits a convolution whose weights and offset are multiplied or divided by a factor.
+    fn scaled(&mut self, conv: Convolution, op: Op, factor: Expr) -> Result<Expr, PassError> {
+        let along_filters = self.along(&conv, factor, conv.filter_axis)?;
+        let weights = self.cx.call(op, &[conv.weights, along_filters], Attrs::default())?;
+        let offset = conv.offset.map(|b| self.cx.call(op, &[b, factor], Attrs::default()));
+        let offset = offset.transpose()?;
+        self.emit(Convolution { weights, offset, ..conv })
+    }
+
+    /// Emits a convolution and returns the expression of its result.
+    fn emit(&mut self, conv: Convolution) -> Result<Expr, PassError> {
+        let y = self.cx.call(conv.op, &[conv.x, conv.weights], conv.attrs)?;
+        match conv.offset {
+            None => Ok(y),
+            Some(offset) => self.cx.call(ADD, &[y, offset], Attrs::default()),
+        }
+    }
+}
