@@ -297,7 +297,7 @@ fn generate_function(
         ))
     })?;
     let checked =
-        unit.check_accesses.then(|| pliant_tir::slice_function_checks::with_kernel_checks(func));
+        unit.check_accesses.then(|| pliant_tir::vector_math_checks::with_kernel_checks(func));
     let (id, messages) =
         crate::function_prologue::generate(unit, checked.as_ref().unwrap_or(func))?;
     Ok(GeneratedFunction { name: name.clone(), id, signature, messages })

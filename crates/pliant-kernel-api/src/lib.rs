@@ -1,4 +1,4 @@
-//! Declarations of the library kernels, which compute whole operators, and of the slice functions, which compute
+//! Declarations of the library kernels, which compute whole operators, and of the vector math functions, which compute
 //! elementwise math on adjacent elements.
 //!
 //! Each kernel has one declaration, in a file of [`kernels`]: its operands with data types and named dims, its
@@ -15,7 +15,7 @@
 //! | sizes of derived dims, for the checks and for random valid calls in fuzzing | [`Kernel::derived`] |
 //! | the results in the interpreter, and the expected results of tests | [`Kernel::reference`] |
 //!
-//! The slice functions, which generated loops call on tiles, are declared in [`slice_functions`].
+//! The vector math functions, which generated loops call on tiles, are declared in [`vector_math_functions`].
 //!
 //! The implementations are in `pliant-kernels`.
 
@@ -26,7 +26,7 @@ pub mod kernels;
 mod named_dim_sizes;
 pub mod reference;
 mod reference_page_generator;
-pub mod slice_functions;
+pub mod vector_math_functions;
 
 pub use error::{KernelError, KernelErrorKind};
 pub use kernel_call::{Call, View, leading_dims};

@@ -12,7 +12,7 @@
 //! | `access_guards` | variable bindings and checks in front of a statement that keep its accesses in bounds |
 //! | `index_range_analysis`, `overflow_analysis` | facts about indices and sizes, and integer arithmetic that cannot overflow |
 //! | `slow_inner_loops` | finds slow innermost loops, for `explain` |
-//! | `slice_function_checks` | inserts assertions in front of all kernel calls, for test builds |
+//! | `vector_math_checks` | inserts assertions in front of all kernel calls, for test builds |
 //! | `schedule/` | DefaultSchedule: emits efficient loops for stages, which are loop nests around one block |
 //! | `lower_block_init`, `convert_blocks_to_loops` | LowerInitBlock and ConvertBlocksToLoops: replace blocks by statements in plain loops |
 //! | `unroll_loops`, `flatten_buffers`, `simplify_loop_functions`, `vectorize_loops` | lower loops to the lowered form |
@@ -37,11 +37,11 @@ pub mod overflow_analysis;
 pub mod reuse_output_buffer;
 pub mod schedule;
 pub mod simplify_loop_functions;
-pub mod slice_function_checks;
 pub mod slow_inner_loops;
 pub mod stack_guard;
 pub mod statement_traversal;
 pub mod unroll_loops;
+pub mod vector_math_checks;
 pub mod vectorize_loops;
 
 pub use lowering_error::LowerError;

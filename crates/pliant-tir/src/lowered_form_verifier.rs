@@ -15,7 +15,7 @@ use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{Expr, ExprData, ForKind, Intrin, KernelCall, PrimFunc, StmtData, Ty};
 
 use crate::access_guards::reads_memory;
-use crate::schedule::slice_function_bounds;
+use crate::schedule::vector_math_bounds;
 use crate::statement_traversal::{direct_exprs, for_each_stmt};
 
 /// Maximum number of lanes of a vector.
@@ -108,7 +108,7 @@ fn verify_loaded_once(f: &PrimFunc, data: &StmtData) -> Result<(), String> {
 /// Rejects arguments of kernel calls that read memory. `T.address_of(a[i])` does not read `a`, but the index `i` must not read
 /// memory.
 fn verify_kernel_arguments(f: &PrimFunc, args: &[Expr]) -> Result<(), String> {
-    if slice_function_bounds::callee_symbol(f, args).is_none() {
+    if vector_math_bounds::callee_symbol(f, args).is_none() {
         return Ok(());
     }
     let argument_reads = |e: &Expr| match f.expr(*e) {

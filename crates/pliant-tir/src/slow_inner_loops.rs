@@ -95,7 +95,7 @@ fn analyze_loop(f: &PrimFunc, var: Var, body: Stmt) -> SlowLoop {
         asserts |= matches!(data, StmtData::Assert(..));
         direct_exprs(data, |e| {
             for_each_expr(f, e, |e| match *f.expr(e) {
-                // Kernels and slice functions compute many elements.
+                // Kernels and vector math functions compute many elements.
                 ExprData::Ramp(..)
                 | ExprData::Call(
                     Intrin::CallExtern | Intrin::CallKernel | Intrin::CallPacked,

@@ -4,7 +4,7 @@
 use crate::loop_function_harness::*;
 use half::{bf16, f16};
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Ty};
-use pliant_kernel_api::slice_functions::{SLICE_FUNCTIONS, SliceFunction};
+use pliant_kernel_api::vector_math_functions::{VECTOR_MATH_FUNCTIONS, VectorMathFunction};
 use pliant_kernels::extern_fn;
 use pliant_tensor::DType;
 
@@ -14,8 +14,8 @@ fn sizes() -> impl Iterator<Item = usize> {
 }
 
 #[test]
-fn every_slice_function_is_linked() {
-    for SliceFunction { symbol, .. } in SLICE_FUNCTIONS {
+fn every_vector_math_function_is_linked() {
+    for VectorMathFunction { symbol, .. } in VECTOR_MATH_FUNCTIONS {
         let f = extern_fn(symbol).unwrap_or_else(|| panic!("no symbol {symbol}"));
         assert!(f.runtime && f.from_script(), "{symbol}");
     }
@@ -164,7 +164,7 @@ fn bool_results_and_calls_in_branches() {
         let wrong = c.iter().zip(&want).filter(|(a, b)| a != b).count();
         assert!(wrong * 1000 <= n, "{wrong} of {n}");
     }
-    // A call in a branch that may not be taken is not replaced by a slice function.
+    // A call in a branch that may not be taken is not replaced by a vector math function.
     let (_, calls) = elementwise(DType::Float32, |f, x, y| {
         let (zero, e) = (f.const_of(0.0, DType::Float32), f.call(Intrin::Exp, &[y]));
         let positive = f.binary(BinOp::Lt, zero, x);

@@ -7,7 +7,9 @@
 
 use pliant_ir::DType;
 use pliant_ir::tir::{Expr, Intrin, Ty};
-use pliant_kernel_api::slice_functions::{SliceFunction, SliceOperation, slice_function};
+use pliant_kernel_api::vector_math_functions::{
+    VectorMathFunction, VectorMathOperation, vector_math_function,
+};
 
 use super::LoopFrame;
 use super::intrinsics::float_intrin;
@@ -24,8 +26,8 @@ impl LoopFrame<'_, '_, '_> {
         let Some((Val::Str(name), rest)) = values.split_first() else {
             return Err(malformed("the first argument of T.call_extern is not a name"));
         };
-        if let Some(function) = slice_function(name) {
-            return self.call_slice_function(function, rest);
+        if let Some(function) = vector_math_function(name) {
+            return self.call_vector_math_function(function, rest);
         }
         // For example, `pliant_exp_f32` is `T.exp` on float32. Without the prefix, the C library's `exp` is on float64.
         let (function, dtype) = match name.strip_prefix("pliant_").and_then(|n| n.rsplit_once('_'))
@@ -47,8 +49,12 @@ impl LoopFrame<'_, '_, '_> {
         }
     }
 
-    /// Runs a slice function: a library function that computes an elementwise operation on contiguous elements.
-    fn call_slice_function(&mut self, function: &SliceFunction, args: &[Val]) -> Result<Val> {
+    /// Runs a vector math function: a library function that computes an elementwise operation on contiguous elements.
+    fn call_vector_math_function(
+        &mut self,
+        function: &VectorMathFunction,
+        args: &[Val],
+    ) -> Result<Val> {
         let invalid = || {
             let operands = function.operands.join(", ");
             let expected = format!("the results, {operands} and a count");
@@ -76,14 +82,20 @@ impl LoopFrame<'_, '_, '_> {
 
 /// Computes one element of the result of an elementwise library function from the operand elements `values`. Returns `None` for
 /// an unknown elementary function.
-fn compute_element(operation: SliceOperation, values: &[f64]) -> Option<f64> {
+fn compute_element(operation: VectorMathOperation, values: &[f64]) -> Option<f64> {
     match (operation, values) {
-        (SliceOperation::Elementary(name), _) => float_intrin(Intrin::from_name(name)?, values),
+        (VectorMathOperation::Elementary(name), _) => {
+            float_intrin(Intrin::from_name(name)?, values)
+        }
         // The write rounds to the type of the results.
-        (SliceOperation::Convert, [x]) => Some(*x),
+        (VectorMathOperation::Convert, [x]) => Some(*x),
         (_, [x, y]) if x.is_nan() || y.is_nan() => Some(x + y),
-        (SliceOperation::Maximum, [x, y]) => Some(if x.total_cmp(y).is_lt() { *y } else { *x }),
-        (SliceOperation::Minimum, [x, y]) => Some(if x.total_cmp(y).is_gt() { *y } else { *x }),
+        (VectorMathOperation::Maximum, [x, y]) => {
+            Some(if x.total_cmp(y).is_lt() { *y } else { *x })
+        }
+        (VectorMathOperation::Minimum, [x, y]) => {
+            Some(if x.total_cmp(y).is_gt() { *y } else { *x })
+        }
         _ => None,
     }
 }

@@ -1,9 +1,9 @@
 //! Elementary functions (such as `exp`) over slices, for all instruction sets. Generated loops call
-//! these slice functions on tiles.
+//! these vector math functions on tiles.
 //!
 //! The functions execute the operation sequences of [`crate::math`] with the widest vectors of the
 //! machine. Code generators expand the same sequences inline. The functions are declared in
-//! [`pliant_kernel_api::slice_functions`]. The results may overwrite an operand. No memory outside
+//! [`pliant_kernel_api::vector_math_functions`]. The results may overwrite an operand. No memory outside
 //! of the slices is accessed. Measured relative to the minimum time for the operations and the
 //! memory accesses: "Elementary functions" in `docs/internals/measurements/functions.md`.
 //!
@@ -21,7 +21,9 @@ use pliant_exec::abi::KernelRuntime;
 
 use crate::extern_function_table::{ExternFn, ExternTy};
 use crate::math::{self, MathOps};
-use pliant_kernel_api::slice_functions::{SLICE_FUNCTIONS, SliceFunction, SliceOperation};
+use pliant_kernel_api::vector_math_functions::{
+    VECTOR_MATH_FUNCTIONS, VectorMathFunction, VectorMathOperation,
+};
 use pliant_machine::isa::Isa;
 use pliant_tensor::DType;
 use slice_loops::{Binary, Unary};
@@ -36,12 +38,12 @@ pub type OneFn<T> = unsafe extern "C" fn(*const KernelRuntime, *mut T, *const T,
 pub type TwoFn<T> =
     unsafe extern "C" fn(*const KernelRuntime, *mut T, *const T, *const T, i64) -> i64;
 
-/// A slice function (an elementary function over slices) for one instruction set.
+/// A vector math function (an elementary function over slices) for one instruction set.
 #[derive(Clone, Copy)]
 pub enum Slices<T> {
-    /// A slice function of one operand, such as `exp`.
+    /// A vector math function of one operand, such as `exp`.
     One(OneFn<T>),
-    /// A slice function of two operands, such as `pow`.
+    /// A vector math function of two operands, such as `pow`.
     Two(TwoFn<T>),
 }
 
@@ -71,7 +73,7 @@ macro_rules! functions {
             functions!(@impl $kind $name $type $(, $platform)? $(, $fast)?);
         )*
 
-        /// All elementary functions that have slice functions (`pliant_vec_*`).
+        /// All elementary functions that have vector math functions (`pliant_vec_*`).
         pub static FUNCTIONS: &[VectorFn] = &[$(VectorFn {
             name: stringify!($name),
             single: functions!(@single $kind $type),
@@ -143,10 +145,10 @@ functions! {
     in_double pow, Pow, fast pow_positive_finite;
 }
 
-/// Returns the slice functions (elementary functions over slices, `pliant_vec_*`) that generated
+/// Returns the vector math functions (elementary functions over slices, `pliant_vec_*`) that generated
 /// code may call, compiled for an instruction set.
 pub(crate) fn linked(isa: Isa) -> impl Iterator<Item = ExternFn> {
-    SLICE_FUNCTIONS.iter().map(move |function| ExternFn {
+    VECTOR_MATH_FUNCTIONS.iter().map(move |function| ExternFn {
         name: function.symbol,
         address: address(function, isa),
         params: match function.operands.len() {
@@ -158,17 +160,17 @@ pub(crate) fn linked(isa: Isa) -> impl Iterator<Item = ExternFn> {
     })
 }
 
-/// Returns the address of the implementation of a slice function (`pliant_vec_*`) for an
+/// Returns the address of the implementation of a vector math function (`pliant_vec_*`) for an
 /// instruction set.
 ///
 /// # Panics
 /// The function has no implementation. A test checks that all have one.
-fn address(function: &SliceFunction, isa: Isa) -> usize {
+fn address(function: &VectorMathFunction, isa: Isa) -> usize {
     let name = match function.operation {
-        SliceOperation::Elementary(name) => name,
-        SliceOperation::Maximum => "maximum",
-        SliceOperation::Minimum => "minimum",
-        SliceOperation::Convert => {
+        VectorMathOperation::Elementary(name) => name,
+        VectorMathOperation::Maximum => "maximum",
+        VectorMathOperation::Minimum => "minimum",
+        VectorMathOperation::Convert => {
             return half_conversions::conversion(
                 function.operand_dtype,
                 function.result_dtype,

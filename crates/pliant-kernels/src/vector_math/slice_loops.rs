@@ -1,4 +1,4 @@
-//! The loops of slice functions (elementary functions over slices): whole vectors, then a masked
+//! The loops of vector math functions (elementary functions over slices): whole vectors, then a masked
 //! vector for the remaining elements.
 //!
 //! Method: one vector at a time, in registers, with the algorithms of [`crate::math`]. Measured:

@@ -1,4 +1,4 @@
-//! Tests the slice functions (`pliant_vec_*`) with every instruction set of the machine, at sizes
+//! Tests the vector math functions (`pliant_vec_*`) with every instruction set of the machine, at sizes
 //! that are not multiples of a vector, between guard pages, and in place.
 
 use std::ptr::null;
@@ -70,7 +70,7 @@ fn run<T: Real>(function: Slices<T>, x: &[T], y: &[T], at_end: bool, in_place: b
     to.values().iter().map(|v| v.to()).collect()
 }
 
-/// Computes a slice function by calls with one element each, and returns the results.
+/// Computes a vector math function by calls with one element each, and returns the results.
 fn one_by_one<T: Real>(function: Slices<T>, x: &[T], y: &[T]) -> Vec<f64> {
     (0..x.len()).flat_map(|i| run(function, &x[i..=i], &y[i..=i], true, false)).collect()
 }

@@ -9,7 +9,7 @@ use pliant_tensor::{CheckFailure, DType};
 use super::Checker;
 use crate::access_guards::{Guard, reads_memory};
 use crate::overflow_analysis::SIZE_LIMIT;
-use crate::schedule::slice_function_bounds;
+use crate::schedule::vector_math_bounds;
 use crate::statement_traversal::map_operands;
 
 impl Checker {
@@ -31,8 +31,8 @@ impl Checker {
         let (before, uses) = (guards.len(), self.guarded_uses);
         let new = self.guard_new_expr(f, e, guards);
         self.guarded_uses += usize::from(guards.len() != before);
-        // The guards of a subexpression may have been added before, or may be dropped by the caller, so the length of `guards` does
-        // not tell whether there are any.
+        // The guards of a subexpression may have been added before, or may be dropped by the caller, so the length of `guards`
+        // does not tell whether there are any.
         if self.guarded_uses == uses {
             self.proved.insert(new);
         } else {
@@ -183,8 +183,8 @@ impl Checker {
     /// Guards a call of a linked function that has addresses as arguments. For a vector math function (`pliant_vec_*`), checks
     /// that the range that it accesses is in bounds. Calls of other functions with addresses are replaced by a failing check.
     fn guard_kernel_call(&mut self, f: &mut PrimFunc, args: &[Expr], guards: &mut Vec<Guard>) {
-        match slice_function_bounds::bounds_conditions(f, args)
-            .zip(slice_function_bounds::callee_symbol(f, args))
+        match vector_math_bounds::bounds_conditions(f, args)
+            .zip(vector_math_bounds::callee_symbol(f, args))
         {
             Some((inside, symbol)) => {
                 let message = format!("a call of '{symbol}' accesses elements outside its buffers");
@@ -332,7 +332,7 @@ pub(super) fn may_load_twice(f: &PrimFunc, e: Expr) -> bool {
 /// Whether a call of a linked function has addresses as arguments, or calls a vector math function (`pliant_vec_*`).
 pub(super) fn takes_addresses(f: &PrimFunc, args: &[Expr]) -> bool {
     let address = |&e: &Expr| matches!(f.expr(e), ExprData::Call(Intrin::AddressOf, ..));
-    slice_function_bounds::callee_symbol(f, args).is_some() || args.iter().any(address)
+    vector_math_bounds::callee_symbol(f, args).is_some() || args.iter().any(address)
 }
 
 /// Restricts a guard to one side of a conditional: the guard has an effect only if the condition `chosen`, which

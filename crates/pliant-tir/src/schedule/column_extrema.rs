@@ -1,4 +1,4 @@
-//! Reductions of columns to their maxima or minima, computed by slice functions (`pliant_vec_*`) of the run-time
+//! Reductions of columns to their maxima or minima, computed by vector math functions (`pliant_vec_*`) of the run-time
 //! library.
 //!
 //! Generated code has vectors of at most 128 bits, and propagating NaN takes several instructions per vector. Therefore
@@ -7,7 +7,9 @@
 //! reduction reads its operand unchanged from memory.
 
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty};
-use pliant_kernel_api::slice_functions::{SliceFunction, SliceOperation, slice_function_for};
+use pliant_kernel_api::vector_math_functions::{
+    VectorMathFunction, VectorMathOperation, vector_math_function_for,
+};
 use pliant_tensor::DType;
 use rustc_hash::FxHashMap;
 
@@ -18,7 +20,7 @@ use super::emit_stage_loops::{
 use super::loop_nest_stages::{Axis, Reduction, Stage};
 use super::reduction_loops::{initial_value, store_target};
 use super::row_group_fusion::{parallel_row_loop, serial_loop};
-use super::slice_function_tiles::{MIN_POINTS, new_tile};
+use super::vector_math_tiles::{MIN_POINTS, new_tile};
 use crate::access_guards;
 use crate::statement_traversal::substitute_expr;
 
@@ -27,24 +29,24 @@ use crate::statement_traversal::substitute_expr;
 /// rows into two halves for two threads takes 0.25 ms.
 const TILE_RESULTS: i64 = 1024;
 
-/// Returns the slice function (`pliant_vec_*`) for an operator and an element type, if there is one.
-fn function_of(op: BinOp, dtype: DType) -> Option<&'static SliceFunction> {
+/// Returns the vector math function (`pliant_vec_*`) for an operator and an element type, if there is one.
+fn function_of(op: BinOp, dtype: DType) -> Option<&'static VectorMathFunction> {
     let operation = match op {
-        BinOp::Max => SliceOperation::Maximum,
-        BinOp::Min => SliceOperation::Minimum,
+        BinOp::Max => VectorMathOperation::Maximum,
+        BinOp::Min => VectorMathOperation::Minimum,
         _ => return None,
     };
-    slice_function_for(operation, dtype, dtype)
+    vector_math_function_for(operation, dtype, dtype)
 }
 
-/// Returns the slice function (`pliant_vec_*`) that accumulates the operand of a reduction along an axis; `None` if no
-/// slice function can do this.
+/// Returns the vector math function (`pliant_vec_*`) that accumulates the operand of a reduction along an axis; `None` if no
+/// vector math function can do this.
 pub fn accumulate_function(
     f: &PrimFunc,
     s: &Stage,
     r: &Reduction,
     axis: Axis,
-) -> Option<&'static SliceFunction> {
+) -> Option<&'static VectorMathFunction> {
     let (buffer, _) = store_target(s);
     let dtype = f.buffer(buffer).dtype;
     let ExprData::Load(from, indices) = f.expr(r.value) else { return None };
@@ -63,7 +65,7 @@ pub fn column_tiles(
     s: &Stage,
     r: &Reduction,
     axis: Axis,
-    function: &SliceFunction,
+    function: &VectorMathFunction,
 ) -> Stmt {
     let (size, up) = (f.int(TILE_RESULTS), f.int(TILE_RESULTS - 1));
     let iterations = f.add(axis.extent, up);
@@ -81,7 +83,7 @@ pub fn parallel_column_tiles(
     s: &Stage,
     r: &Reduction,
     axis: Axis,
-    function: &SliceFunction,
+    function: &VectorMathFunction,
 ) -> Stmt {
     let (size, up) = (f.int(TILE_RESULTS), f.int(TILE_RESULTS - 1));
     let mut one_result = s.clone();
@@ -104,7 +106,7 @@ fn tile_loops(
     r: &Reduction,
     axis: Axis,
     at: Expr,
-    function: &SliceFunction,
+    function: &VectorMathFunction,
 ) -> Stmt {
     let (buffer, _) = store_target(s);
     let dtype = f.buffer(buffer).dtype;

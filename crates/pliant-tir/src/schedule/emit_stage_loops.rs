@@ -14,8 +14,7 @@ use super::reduction_loops::{parallel_column_strips, reduction_loops};
 use super::row_group_fusion::{divide_position, parallel_row_loop, product_of, serial_loop};
 use super::scalar_stage_loops::scalar_loop_nest;
 use super::{
-    loop_splitting, partial_reductions, slice_function_loops, slice_function_tiles,
-    transpose_blocking,
+    loop_splitting, partial_reductions, transpose_blocking, vector_math_loops, vector_math_tiles,
 };
 use crate::access_guards;
 use crate::inline_elementwise_stages::operation_count;
@@ -56,8 +55,8 @@ fn is_unit(f: &PrimFunc, buffer: Buffer, indices: &[Expr], dim: usize, v: Var) -
     f.as_int(f.buffer(buffer).shape[dim]) == Some(1) && !uses_any(f, indices[dim], &|x| x == v)
 }
 
-/// Whether the indices of an access split a linear position `x`, which grows by 1 with `v`, into an index for each dim: `x // b //
-/// a`, `x // b % a` and `x % b` for dims of sizes `a` and `b`.
+/// Whether the indices of an access split a linear position `x`, which grows by 1 with `v`, into an index for each dim: `x // b
+/// // a`, `x // b % a` and `x % b` for dims of sizes `a` and `b`.
 fn delinearizes_axis(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> bool {
     let shape = &f.buffer(buffer).shape;
     // The quotient that the current index must equal or be a remainder of, as dividend and divisor; `None` for `x` itself.
@@ -165,7 +164,7 @@ pub fn vector_axis(f: &PrimFunc, s: &Stage) -> Option<usize> {
     let Body::Store { buffer, indices, value } = &s.body else { return None };
     let last = s.axes.len().checked_sub(1)?;
     let tiled = !s.reduces()
-        && slice_function_tiles::can_tile(f, (*buffer, indices, *value), s.axes[last].var);
+        && vector_math_tiles::can_tile(f, (*buffer, indices, *value), s.axes[last].var);
     let unguarded = |v: Var| !access_guards::any_depends_on(f, &s.guards, v);
     if !s.reduces() {
         let v = s.axes[last].var;
@@ -233,7 +232,7 @@ pub(super) fn vector_lanes(f: &PrimFunc, value: Expr) -> i64 {
 pub fn estimated_work(f: &mut PrimFunc, s: &Stage) -> Expr {
     let per_point = match &s.body {
         Body::Store { value, .. } => {
-            let operations = slice_function_tiles::estimated_operations(f, *value) + 2;
+            let operations = vector_math_tiles::estimated_operations(f, *value) + 2;
             if vector_axis(f, s).is_some() { operations } else { operations * SCALAR_COST }
         }
         Body::Other(_) => 8 * SCALAR_COST,
@@ -430,7 +429,7 @@ fn parallel_chunks(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let Body::Store { value, .. } = s.body else {
         unreachable!("only stages whose body is a store are vectorized")
     };
-    let per_point = slice_function_tiles::estimated_operations(f, value) + 2;
+    let per_point = vector_math_tiles::estimated_operations(f, value) + 2;
     let chunk = (grain() / per_point).clamp(64, 65_536) / 64 * 64;
     if f.as_int(axis.extent).is_some_and(|n| n <= chunk) {
         return serial_loops(f, s);
@@ -515,9 +514,8 @@ pub(super) fn strip_mine(
         unreachable!("only stages whose body is a store are vectorized")
     };
     let (buffer, indices, value) = (*buffer, indices, *value);
-    if let Some(tiles) = slice_function_tiles::plan_tiles(f, (buffer, indices, value), axis, extent)
-    {
-        let body = slice_function_loops::store(f, (buffer, indices), &tiles, (axis, extent), map);
+    if let Some(tiles) = vector_math_tiles::plan_tiles(f, (buffer, indices, value), axis, extent) {
+        let body = vector_math_loops::store(f, (buffer, indices), &tiles, (axis, extent), map);
         return hoist_guards(f, s, extent, body);
     }
     let widths = vector_widths(vector_lanes(f, value));

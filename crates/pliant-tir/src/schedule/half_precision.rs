@@ -2,7 +2,7 @@
 //!
 //! Backends compute 16-bit floats in the same way, so results do not change. The rewritten form has explicit casts. Therefore
 //! selections, minima and maxima are rounded only once, after the operation, and library functions (`pliant_vec_*`) can do the
-//! last rounding and the widening of loads ([`super::slice_function_tiles`]).
+//! last rounding and the widening of loads ([`super::vector_math_tiles`]).
 
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Ty};
 use pliant_tensor::{DType, round_to_bf16, round_to_f16};

@@ -9,7 +9,7 @@ use pliant_ir::tir::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::slice_function_bounds;
+use super::vector_math_bounds;
 use crate::access_guards::{self, Guard};
 use crate::statement_traversal::{
     direct_exprs, for_each_stmt, substitute, substitute_expr, uses_any,
@@ -125,16 +125,16 @@ fn collect_items(
     }
 }
 
-/// Whether a statement calls functions other than the slice functions of the run-time library (`pliant_vec_*`). Such calls are
-/// not reordered or parallelized.
-pub fn calls_non_slice_functions(f: &PrimFunc, s: Stmt) -> bool {
+/// Whether a statement calls functions other than the vector math functions of the run-time library (`pliant_vec_*`). Such calls
+/// are not reordered or parallelized.
+pub fn calls_non_vector_math_functions(f: &PrimFunc, s: Stmt) -> bool {
     let mut found = false;
     for_each_stmt(f, s, &mut |_, data| {
         direct_exprs(data, |e| {
             for_each_expr(f, e, |e| match f.expr(e) {
                 ExprData::Call(Intrin::CallPacked | Intrin::CallKernel, ..) => found = true,
                 ExprData::Call(Intrin::CallExtern, args, _) => {
-                    found |= slice_function_bounds::callee_symbol(f, args).is_none();
+                    found |= vector_math_bounds::callee_symbol(f, args).is_none();
                 }
                 _ => {}
             });
@@ -144,9 +144,9 @@ pub fn calls_non_slice_functions(f: &PrimFunc, s: Stmt) -> bool {
 }
 
 /// Parses a statement as a stage. Returns `None` for statements of other forms, and for statements that call unknown functions
-/// ([`calls_non_slice_functions`]).
+/// ([`calls_non_vector_math_functions`]).
 pub fn parse_stage(f: &mut PrimFunc, s: Stmt) -> Option<Stage> {
-    if calls_non_slice_functions(f, s) {
+    if calls_non_vector_math_functions(f, s) {
         return None;
     }
     let mut loops: FxHashMap<Var, (Expr, Expr)> = FxHashMap::default();

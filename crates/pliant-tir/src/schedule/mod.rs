@@ -13,7 +13,7 @@
 //! - A reduction of many values to few results is split into parallel pieces, whose results are combined (`partial_reductions`).
 //! - Arithmetic on 16-bit floats is rewritten to float32 arithmetic whose results are rounded (`half_precision`).
 //! - Elementary functions over a vectorized axis become calls of library functions (`pliant_vec_*`) on tiles of elements
-//!   (`slice_function_tiles`, `slice_function_loops`). Reductions of columns to their maxima or minima call such functions, too
+//!   (`vector_math_tiles`, `vector_math_loops`). Reductions of columns to their maxima or minima call such functions, too
 //!   (`column_extrema`).
 //! - Stages that broadcast operands whose sizes may be 1 are multiversioned: there is one version for each outcome of the size
 //!   comparisons (`broadcast_multiversioning`).
@@ -37,10 +37,10 @@ mod partial_reductions;
 mod reduction_loops;
 pub mod row_group_fusion;
 mod scalar_stage_loops;
-pub mod slice_function_bounds;
-mod slice_function_loops;
-pub mod slice_function_tiles;
 mod transpose_blocking;
+pub mod vector_math_bounds;
+mod vector_math_loops;
+pub mod vector_math_tiles;
 
 use pliant_ir::AttrValue;
 use pliant_ir::attr_names::KERNELS;

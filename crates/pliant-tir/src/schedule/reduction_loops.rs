@@ -18,7 +18,7 @@ use super::emit_stage_loops::{
 use super::loop_nest_stages::{Axis, Body, Init, Reduction, Stage};
 use super::row_group_fusion::{parallel_row_loop, serial_loop};
 use super::scalar_stage_loops::scalar_loop_nest;
-use super::{column_extrema, slice_function_loops, slice_function_tiles};
+use super::{column_extrema, vector_math_loops, vector_math_tiles};
 use crate::access_guards;
 
 /// Maximum number of elements that are summed in float32 before the sum is added to a float64 total.
@@ -56,8 +56,8 @@ pub(super) fn reduction_loops(
         Some(last) => {
             let (buffer, indices) = store_target(s);
             let (axis, store) = (s.axes[last], (buffer, &*indices, r.value));
-            match slice_function_tiles::plan_tiles(f, store, axis.var, axis.extent) {
-                Some(tiles) => slice_function_loops::reduction(f, s, r, &tiles),
+            match vector_math_tiles::plan_tiles(f, store, axis.var, axis.extent) {
+                Some(tiles) => vector_math_loops::reduction(f, s, r, &tiles),
                 None => vector_reduction(f, s, r, needs_float64_total(f, s, r)),
             }
         }
@@ -104,7 +104,7 @@ fn column_strips(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> Stmt
 
 /// Returns the condition that an axis has too few results for calls of library functions (`pliant_vec_*`) to be profitable.
 fn has_few_results(f: &mut PrimFunc, axis: Axis) -> Expr {
-    let few = f.int(slice_function_tiles::MIN_POINTS);
+    let few = f.int(vector_math_tiles::MIN_POINTS);
     f.binary(BinOp::Lt, axis.extent, few)
 }
 

@@ -5,7 +5,9 @@ use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, ForKind, PrimFunc, Stmt, StmtData, Ty, Var};
 
 use super::emit_stage_loops::{guarded_body, loop_nest, unsplit_loops, vector_axis};
-use super::loop_nest_stages::{Axis, Body, Init, Stage, calls_non_slice_functions, loads_from};
+use super::loop_nest_stages::{
+    Axis, Body, Init, Stage, calls_non_vector_math_functions, loads_from,
+};
 use crate::statement_traversal::{direct_exprs, for_each_stmt, map_stmts, uses_any};
 
 /// Emits the scalar loops of a stage. If possible, its init runs before the outermost reduction loop, in its own loops over the
@@ -76,7 +78,7 @@ pub(super) fn vectorize_copies(f: &mut PrimFunc, s: Stmt) -> Stmt {
             || f.expr_ty(min) != Ty::I64
             || parts.any(|e| loads_from(f, e, buffer))
             || reads_other_elements(f, value, (buffer, &indices))
-            || calls_non_slice_functions(f, body)
+            || calls_non_vector_math_functions(f, body)
         {
             return None;
         }

@@ -1,5 +1,5 @@
-//! Blocked loops for stages in which adjacent results read distant elements of an operand, such as transposes and stages fused with
-//! them.
+//! Blocked loops for stages in which adjacent results read distant elements of an operand, such as transposes and stages fused
+//! with them.
 //!
 //! Adjacent points of the last axis each read a different cache line of the operand. Points along another axis, here called
 //! `across`, read the rest of such a cache line. The loops therefore run over blocks of these two axes: a block of the operand is
@@ -16,7 +16,7 @@ use super::emit_stage_loops::{
 use super::loop_nest_stages::{Axis, Body, Stage};
 use super::loop_splitting;
 use super::row_group_fusion::{parallel_row_loop, serial_loop};
-use super::slice_function_tiles::{is_opaque, new_tile};
+use super::vector_math_tiles::{is_opaque, new_tile};
 use crate::access_guards;
 use crate::statement_traversal::{ExprRewriter, substitute_expr};
 

@@ -210,7 +210,7 @@ pub const CASES: &[Case] = &[
          out=p, kind=\"max\"))\no[p[0]] = T.float32(1)",
     ),
     loops(
-        "slice_function",
+        "vector_math_function",
         ONE_VALUE,
         "T.evaluate(T.call_extern(\"int64\", \"pliant_vec_exp_f32\", T.address_of(o[0]), T.address_of(x[0]), b[0]))",
     ),

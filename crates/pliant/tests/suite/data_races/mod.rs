@@ -1,5 +1,5 @@
-//! Tests data races: the memory of inputs changes during a run, as if another thread wrote it. Results are arbitrary, but no access
-//! may be outside a buffer.
+//! Tests data races: the memory of inputs changes during a run, as if another thread wrote it. Results are arbitrary, but no
+//! access may be outside a buffer.
 //!
 //! Each load of an index, size or condition returns a valid value or one far out of range
 //! (`fuzz/src/targets/changing_memory.rs`), and tensors lie between guard pages. Each case runs in a child process, since a
@@ -10,7 +10,9 @@ mod cases;
 use std::process::Command;
 
 use pliant::{CompileOptions, Model, Tensor, Value};
-use pliant_kernel_api::slice_functions::{SliceOperation::Elementary, slice_function};
+use pliant_kernel_api::vector_math_functions::{
+    VectorMathOperation::Elementary, vector_math_function,
+};
 use pliant_tensor::{DType, Storage};
 
 use crate::fuzz_corpora::targets::changing_memory::{self, ChangingValue};
@@ -75,9 +77,9 @@ fn builtins_stay_inside_buffers_that_change() {
 
 #[test]
 fn calls_of_kernels_stay_inside_buffers_that_change() {
-    // Slice functions access memory in the same way, so one is tested for all.
+    // Vector math functions access memory in the same way, so one is tested for all.
     let names = kernels::names().into_iter();
-    let names = names.filter(|name| match slice_function(name) {
+    let names = names.filter(|name| match vector_math_function(name) {
         Some(f) => (f.operation, f.operand_dtype) == (Elementary("exp"), DType::Float32),
         None => true,
     });

@@ -1,4 +1,4 @@
-//! Inserts assertions in front of every call of a slice function (`pliant_vec_*`). The assertions check that the call
+//! Inserts assertions in front of every call of a vector math function (`pliant_vec_*`). The assertions check that the call
 //! stays inside its buffers. Calls that a schedule emitted are also checked, although the schedule guarantees this.
 //! Test builds use the assertions to find bugs in schedules.
 
@@ -9,11 +9,11 @@ use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, StmtData};
 use pliant_tensor::CheckFailure;
 
 use crate::access_guards::{self, Guard};
-use crate::schedule::slice_function_bounds;
+use crate::schedule::vector_math_bounds;
 use crate::statement_traversal::{direct_exprs, map_stmts};
 
-/// Returns a lowered function with assertions in front of each statement that calls a slice function (`pliant_vec_*`). A failed
-/// assertion is an internal error. Expressions that contain a conditional are skipped.
+/// Returns a lowered function with assertions in front of each statement that calls a vector math function (`pliant_vec_*`). A
+/// failed assertion is an internal error. Expressions that contain a conditional are skipped.
 pub fn with_kernel_checks(f: &PrimFunc) -> PrimFunc {
     let mut f = f.clone();
     let body = f.body;
@@ -27,8 +27,8 @@ pub fn with_kernel_checks(f: &PrimFunc) -> PrimFunc {
         }
         let mut checks = Vec::new();
         for args in calls {
-            let Some((symbol, conditions)) = slice_function_bounds::callee_symbol(f, &args)
-                .zip(slice_function_bounds::bounds_conditions(f, &args))
+            let Some((symbol, conditions)) = vector_math_bounds::callee_symbol(f, &args)
+                .zip(vector_math_bounds::bounds_conditions(f, &args))
             else {
                 continue;
             };

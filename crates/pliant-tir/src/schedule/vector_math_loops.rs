@@ -1,4 +1,4 @@
-//! Tiled loops around calls of slice functions of the run-time library (`pliant_vec_*`): stores of adjacent points, and
+//! Tiled loops around calls of vector math functions of the run-time library (`pliant_vec_*`): stores of adjacent points, and
 //! reductions over a contiguous axis.
 
 use pliant_ir::tir::{Buffer, Expr, PrimFunc, Stmt, StmtData, Var};
@@ -9,7 +9,7 @@ use super::emit_stage_loops::{
 };
 use super::loop_nest_stages::{Axis, Body, Reduction, Stage};
 use super::reduction_loops::{initial_value, store_target, vector_reduction};
-use super::slice_function_tiles::TiledValue;
+use super::vector_math_tiles::TiledValue;
 
 /// Emits loops that compute and store a value at each point of an axis, tile by tile. `map` converts the loop counter to the
 /// index on the axis.

@@ -1,21 +1,23 @@
-//! Splits values into calls of slice functions on tiles. Slice functions (`pliant_vec_*`) are functions of the run-time library
-//! that apply an elementary function, such as `exp`, to adjacent elements.
+//! Splits values into calls of vector math functions on tiles. Vector math functions (`pliant_vec_*`) are functions of the
+//! run-time library that apply an elementary function, such as `exp`, to adjacent elements.
 //!
-//! Generated code has vectors of at most 128 bits. Slice functions (`pliant_vec_<name>_<type>`) use the widest vectors of the
-//! machine, with the same sequence of operations. A loop over a vectorized axis whose value contains elementary functions is
-//! therefore tiled: the operands of a function are computed for a whole tile, the slice function is called on the tile, and the
-//! rest of the value reads its results. Operands that are contiguous in memory need no tile, and neither do results that are
+//! Generated code has vectors of at most 128 bits. Vector math functions (`pliant_vec_<name>_<type>`) use the widest vectors of
+//! the machine, with the same sequence of operations. A loop over a vectorized axis whose value contains elementary functions is
+//! therefore tiled: the operands of a function are computed for a whole tile, the vector math function is called on the tile, and
+//! the rest of the value reads its results. Operands that are contiguous in memory need no tile, and neither do results that are
 //! stored directly. Several tiles fit into the L1 cache. The last tile ends with the loop, so no point outside the loop is
 //! computed.
 //!
 //! Generated code computes elementary functions in a branch of a conditional. It also computes functions on a constant number of
-//! points below [`MIN_POINTS`], for which a call is slower. Conversions from and to float16, and rounding to bfloat16, use slice
-//! functions, too.
+//! points below [`MIN_POINTS`], for which a call is slower. Conversions from and to float16, and rounding to bfloat16, use
+//! vector math functions, too.
 
 use pliant_ir::tir::{
     BinOp, Buffer, BufferData, Expr, ExprData, Intrin, PrimFunc, Scope, Stmt, StmtData, Ty, Var,
 };
-use pliant_kernel_api::slice_functions::{SliceFunction, SliceOperation, slice_function_for};
+use pliant_kernel_api::vector_math_functions::{
+    VectorMathFunction, VectorMathOperation, vector_math_function_for,
+};
 use pliant_tensor::DType;
 use rustc_hash::FxHashMap;
 
@@ -28,15 +30,15 @@ use crate::statement_traversal::{for_each_value, map_operands, substitute_expr, 
 
 /// The number of loop points per tile, which is the number of elements of a tile.
 pub const TILE_POINTS: i64 = 512;
-/// The minimum number of points for a call of a slice function (`pliant_vec_*`), if the number is constant: about two
+/// The minimum number of points for a call of a vector math function (`pliant_vec_*`), if the number is constant: about two
 /// vectors. For fewer points, generated code is faster.
 pub const MIN_POINTS: i64 = 16;
-/// Maximum number of slice function calls (`pliant_vec_*`) for one value. Each call may need a tile on the stack.
+/// Maximum number of vector math function calls (`pliant_vec_*`) for one value. Each call may need a tile on the stack.
 const MAX_FUNCTIONS: usize = 8;
 
-/// Returns the slice function (`pliant_vec_*`) of an intrinsic for float32 or float64 elements, if there is one.
-fn function_of(intrin: Intrin, dtype: DType) -> Option<&'static SliceFunction> {
-    slice_function_for(SliceOperation::Elementary(intrin.name()), dtype, dtype)
+/// Returns the vector math function (`pliant_vec_*`) of an intrinsic for float32 or float64 elements, if there is one.
+fn function_of(intrin: Intrin, dtype: DType) -> Option<&'static VectorMathFunction> {
+    vector_math_function_for(VectorMathOperation::Elementary(intrin.name()), dtype, dtype)
 }
 
 /// Returns the data type in which an elementary function of `dtype` elements is computed.
@@ -47,11 +49,11 @@ fn compute_dtype(dtype: DType) -> DType {
     }
 }
 
-/// Returns the slice function (`pliant_vec_*`) that computes an expression for adjacent points of an axis; `None` if
+/// Returns the vector math function (`pliant_vec_*`) that computes an expression for adjacent points of an axis; `None` if
 /// there is no such function, or if the expression does not depend on the axis.
-fn slice_function(f: &PrimFunc, e: Expr, axis: Var) -> Option<&'static SliceFunction> {
+fn vector_math_function(f: &PrimFunc, e: Expr, axis: Var) -> Option<&'static VectorMathFunction> {
     let function = if widens_float16(f, e, axis) {
-        slice_function_for(SliceOperation::Convert, DType::Float16, DType::Float32)
+        vector_math_function_for(VectorMathOperation::Convert, DType::Float16, DType::Float32)
     } else {
         intrinsic_function(f, e)
     };
@@ -69,9 +71,9 @@ fn widens_float16(f: &PrimFunc, e: Expr, axis: Var) -> bool {
         && !indices.iter().any(|&i| access_guards::reads_memory(f, i))
 }
 
-/// Returns the slice function (`pliant_vec_*`) for a call of an intrinsic, in the data type in which the intrinsic is
+/// Returns the vector math function (`pliant_vec_*`) for a call of an intrinsic, in the data type in which the intrinsic is
 /// computed. `None` if there is none, and for squares, because a multiplication is faster.
-fn intrinsic_function(f: &PrimFunc, e: Expr) -> Option<&'static SliceFunction> {
+fn intrinsic_function(f: &PrimFunc, e: Expr) -> Option<&'static VectorMathFunction> {
     let ExprData::Call(intrin, args, _) = f.expr(e) else { return None };
     let square = *intrin == Intrin::Pow
         && matches!(f.expr(args[1]), ExprData::Float(bits, _) if f64::from_bits(*bits) == 2.0);
@@ -104,8 +106,8 @@ fn narrows_to_half(f: &PrimFunc, (buffer, indices, value): Store<'_>, axis: Var)
         && matches!(f.expr(value), ExprData::Cast(_, a) if f.expr_ty(*a) == Ty::scalar(DType::Float32))
 }
 
-/// Returns the subexpressions that slice functions (`pliant_vec_*`) can compute and that are evaluated at every point of the
-/// axis.
+/// Returns the subexpressions that vector math functions (`pliant_vec_*`) can compute and that are evaluated at every point of
+/// the axis.
 fn tileable_functions(f: &PrimFunc, value: Expr, axis: Var) -> Vec<Expr> {
     let mut found = Vec::new();
     let (mut stack, mut seen) = (vec![value], rustc_hash::FxHashSet::default());
@@ -113,7 +115,7 @@ fn tileable_functions(f: &PrimFunc, value: Expr, axis: Var) -> Vec<Expr> {
         if !seen.insert(e) || is_opaque(f, e) {
             continue;
         }
-        if slice_function(f, e, axis).is_some() {
+        if vector_math_function(f, e, axis).is_some() {
             found.push(e);
         }
         pliant_ir::tir::visit::for_each_operand(f.expr(e), |a| stack.push(a));
@@ -138,17 +140,17 @@ pub(super) fn is_opaque(f: &PrimFunc, e: Expr) -> bool {
     )
 }
 
-/// Estimates the number of operations of a value. Elementary functions that slice functions (`pliant_vec_*`) can compute count as
-/// fewer operations than other elementary functions.
+/// Estimates the number of operations of a value. Elementary functions that vector math functions (`pliant_vec_*`) can compute
+/// count as fewer operations than other elementary functions.
 pub fn estimated_operations(f: &PrimFunc, value: Expr) -> i64 {
     let mut functions = 0;
     for_each_value(f, value, |e| functions += i64::from(intrinsic_function(f, e).is_some()));
     crate::inline_elementwise_stages::operation_count(f, value) as i64 - 10 * functions
 }
 
-/// A call of a slice function (`pliant_vec_*`), which computes one tile of results.
+/// A call of a vector math function (`pliant_vec_*`), which computes one tile of results.
 struct SliceCall {
-    function: &'static SliceFunction,
+    function: &'static VectorMathFunction,
     /// The operands, as expressions of the axis. Operands that read the results of other calls also depend on
     /// [`TiledValue::position`], the position in the tile.
     args: Vec<Expr>,
@@ -156,7 +158,8 @@ struct SliceCall {
     tile: Buffer,
 }
 
-/// A value that is split into calls of slice functions (`pliant_vec_*`) and the remaining expression, which reads their results.
+/// A value that is split into calls of vector math functions (`pliant_vec_*`) and the remaining expression, which reads their
+/// results.
 pub struct TiledValue {
     calls: Vec<SliceCall>,
     /// The variable for the position in a tile.
@@ -170,8 +173,8 @@ pub struct TiledValue {
 /// A store that may be tiled: (buffer, indices, value).
 pub type Store<'a> = (Buffer, &'a [Expr], Expr);
 
-/// Splits the value of a store along an axis of `extent` points into calls of slice functions (`pliant_vec_*`) and the remaining
-/// expression. `None` if no slice function can be called, or if calls are not profitable.
+/// Splits the value of a store along an axis of `extent` points into calls of vector math functions (`pliant_vec_*`) and the
+/// remaining expression. `None` if no vector math function can be called, or if calls are not profitable.
 pub fn plan_tiles(
     f: &mut PrimFunc,
     store: Store<'_>,
@@ -196,7 +199,8 @@ pub fn plan_tiles(
     {
         let wide = t.extract_calls(f, wide, axis, &mut memo);
         let half = f.buffer(buffer).dtype;
-        let function = slice_function_for(SliceOperation::Convert, DType::Float32, half)?;
+        let function =
+            vector_math_function_for(VectorMathOperation::Convert, DType::Float32, half)?;
         t.push_call(f, function, vec![wide]);
         t.stores_result = true;
     } else {
@@ -235,8 +239,8 @@ pub(super) fn new_tile(f: &mut PrimFunc, dtype: DType, size: i64) -> Buffer {
 }
 
 impl TiledValue {
-    /// Adds calls of slice functions (`pliant_vec_*`) for the elementary functions in an expression. Returns the expression with
-    /// the functions replaced by loads of their results.
+    /// Adds calls of vector math functions (`pliant_vec_*`) for the elementary functions in an expression. Returns the expression
+    /// with the functions replaced by loads of their results.
     fn extract_calls(
         &mut self,
         f: &mut PrimFunc,
@@ -247,7 +251,7 @@ impl TiledValue {
         if let Some(&known) = memo.get(&e) {
             return known;
         }
-        let function = slice_function(f, e, axis);
+        let function = vector_math_function(f, e, axis);
         let new = if is_opaque(f, e) {
             e
         } else {
@@ -268,12 +272,12 @@ impl TiledValue {
         new
     }
 
-    /// Adds a call of a slice function (`pliant_vec_*`) with the operands `args`. Returns a load of its result at the
+    /// Adds a call of a vector math function (`pliant_vec_*`) with the operands `args`. Returns a load of its result at the
     /// current position in the tile.
     fn push_call(
         &mut self,
         f: &mut PrimFunc,
-        function: &'static SliceFunction,
+        function: &'static VectorMathFunction,
         args: Vec<Expr>,
     ) -> Expr {
         let tile = new_tile(f, function.result_dtype, TILE_POINTS);
@@ -328,7 +332,7 @@ impl TiledValue {
         buffers.into_iter().fold(s, |s, b| f.add_stmt(StmtData::Alloc(b, s)))
     }
 
-    /// Emits one call of a slice function (`pliant_vec_*`) on one tile. Appends statements to `out` and new tiles to
+    /// Emits one call of a vector math function (`pliant_vec_*`) on one tile. Appends statements to `out` and new tiles to
     /// `buffers`.
     #[expect(
         clippy::too_many_arguments,

@@ -1,4 +1,4 @@
-//! The declarations of the slice functions: vector math functions that compute adjacent elements of a buffer from the
+//! The declarations of the vector math functions: library functions that compute adjacent elements of a buffer from the
 //! elements at the same positions of one or two other buffers. Generated loops call them on tiles:
 //!
 //! ```text
@@ -10,14 +10,14 @@
 
 use pliant_tensor::DType;
 
-/// The declaration of a slice function (a vector math function over slices, `pliant_vec_*`). The arguments of a call
+/// The declaration of a vector math function (`pliant_vec_*`), which computes adjacent elements. The arguments of a call
 /// are the address of the first result, the address of the first element of each operand, and the number of elements.
 #[derive(Debug, PartialEq, Eq)]
-pub struct SliceFunction {
+pub struct VectorMathFunction {
     /// The linker symbol of the function, such as `pliant_vec_pow_f32`.
     pub symbol: &'static str,
     /// The operation that the function computes for each element.
-    pub operation: SliceOperation,
+    pub operation: VectorMathOperation,
     /// The names of the operands, such as `x` and `y`.
     pub operands: &'static [&'static str],
     /// The data type of all operands.
@@ -26,9 +26,9 @@ pub struct SliceFunction {
     pub result_dtype: DType,
 }
 
-/// The operation that a slice function (`pliant_vec_*`) computes for each element.
+/// The operation that a vector math function (`pliant_vec_*`) computes for each element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SliceOperation {
+pub enum VectorMathOperation {
     /// The elementary function whose intrinsic has this name in programs, such as `exp`.
     Elementary(&'static str),
     /// The maximum of two operands; NaN if one of them is NaN.
@@ -40,28 +40,44 @@ pub enum SliceOperation {
 }
 
 use DType::{BFloat16, Float16, Float32, Float64};
-use SliceOperation::{Convert, Elementary, Maximum, Minimum};
+use VectorMathOperation::{Convert, Elementary, Maximum, Minimum};
 
-/// Declares a slice function (`pliant_vec_*`) that applies the elementary function `name` to one operand.
-const fn unary(symbol: &'static str, name: &'static str, dtype: DType) -> SliceFunction {
+/// Declares a vector math function (`pliant_vec_*`) that applies the elementary function `name` to one operand.
+const fn unary(symbol: &'static str, name: &'static str, dtype: DType) -> VectorMathFunction {
     let operation = Elementary(name);
-    SliceFunction { symbol, operation, operands: &["x"], operand_dtype: dtype, result_dtype: dtype }
+    VectorMathFunction {
+        symbol,
+        operation,
+        operands: &["x"],
+        operand_dtype: dtype,
+        result_dtype: dtype,
+    }
 }
 
-/// Declares a slice function (`pliant_vec_*`) of two operands. Operands and results have the type `dtype`.
-const fn binary(symbol: &'static str, operation: SliceOperation, dtype: DType) -> SliceFunction {
+/// Declares a vector math function (`pliant_vec_*`) of two operands. Operands and results have the type `dtype`.
+const fn binary(
+    symbol: &'static str,
+    operation: VectorMathOperation,
+    dtype: DType,
+) -> VectorMathFunction {
     let operands = &["x", "y"];
-    SliceFunction { symbol, operation, operands, operand_dtype: dtype, result_dtype: dtype }
+    VectorMathFunction { symbol, operation, operands, operand_dtype: dtype, result_dtype: dtype }
 }
 
-/// Declares a slice function (`pliant_vec_*`) that converts elements of type `from` to type `to`.
-const fn convert(symbol: &'static str, from: DType, to: DType) -> SliceFunction {
+/// Declares a vector math function (`pliant_vec_*`) that converts elements of type `from` to type `to`.
+const fn convert(symbol: &'static str, from: DType, to: DType) -> VectorMathFunction {
     let operands = &["x"];
-    SliceFunction { symbol, operation: Convert, operands, operand_dtype: from, result_dtype: to }
+    VectorMathFunction {
+        symbol,
+        operation: Convert,
+        operands,
+        operand_dtype: from,
+        result_dtype: to,
+    }
 }
 
-/// The table of all slice functions: vector math functions over slices (`pliant_vec_*`).
-pub static SLICE_FUNCTIONS: &[SliceFunction] = &[
+/// The table of all vector math functions (`pliant_vec_*`).
+pub static VECTOR_MATH_FUNCTIONS: &[VectorMathFunction] = &[
     unary("pliant_vec_exp_f32", "exp", Float32),
     unary("pliant_vec_exp_f64", "exp", Float64),
     unary("pliant_vec_log_f32", "log", Float32),
@@ -112,22 +128,22 @@ pub static SLICE_FUNCTIONS: &[SliceFunction] = &[
     convert("pliant_vec_f32_to_bf16", Float32, BFloat16),
 ];
 
-/// Returns the slice function (`pliant_vec_*`) with this symbol; `None` if there is none.
-pub fn slice_function(symbol: &str) -> Option<&'static SliceFunction> {
-    SLICE_FUNCTIONS.iter().find(|f| f.symbol == symbol)
+/// Returns the vector math function (`pliant_vec_*`) with this symbol; `None` if there is none.
+pub fn vector_math_function(symbol: &str) -> Option<&'static VectorMathFunction> {
+    VECTOR_MATH_FUNCTIONS.iter().find(|f| f.symbol == symbol)
 }
 
-/// Returns the slice function (`pliant_vec_*`) that computes an operation on operands of type `from` with results of
+/// Returns the vector math function (`pliant_vec_*`) that computes an operation on operands of type `from` with results of
 /// type `to`; `None` if there is none.
-pub fn slice_function_for(
-    operation: SliceOperation,
+pub fn vector_math_function_for(
+    operation: VectorMathOperation,
     from: DType,
     to: DType,
-) -> Option<&'static SliceFunction> {
-    let computes = |f: &&SliceFunction| {
+) -> Option<&'static VectorMathFunction> {
+    let computes = |f: &&VectorMathFunction| {
         (f.operation, f.operand_dtype, f.result_dtype) == (operation, from, to)
     };
-    SLICE_FUNCTIONS.iter().find(computes)
+    VECTOR_MATH_FUNCTIONS.iter().find(computes)
 }
 
 #[cfg(test)]
@@ -136,9 +152,9 @@ mod tests {
 
     #[test]
     fn symbols_and_operations_are_unique() {
-        for f in SLICE_FUNCTIONS {
-            assert_eq!(slice_function(f.symbol), Some(f));
-            let found = slice_function_for(f.operation, f.operand_dtype, f.result_dtype);
+        for f in VECTOR_MATH_FUNCTIONS {
+            assert_eq!(vector_math_function(f.symbol), Some(f));
+            let found = vector_math_function_for(f.operation, f.operand_dtype, f.result_dtype);
             assert_eq!(found, Some(f), "{}", f.symbol);
         }
     }

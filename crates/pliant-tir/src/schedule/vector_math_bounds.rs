@@ -1,14 +1,14 @@
-//! The conditions under which calls of slice functions of the run-time library (`pliant_vec_*`) stay inside their buffers.
+//! The conditions under which calls of vector math functions of the run-time library (`pliant_vec_*`) stay inside their buffers.
 
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc};
-use pliant_kernel_api::slice_functions::{SliceFunction, slice_function};
+use pliant_kernel_api::vector_math_functions::{VectorMathFunction, vector_math_function};
 use pliant_tensor::DType;
 
-/// Maximum number of elements and maximum stride in a call of a slice function (`pliant_vec_*`), in elements. Within
+/// Maximum number of elements and maximum stride in a call of a vector math function (`pliant_vec_*`), in elements. Within
 /// this limit, the addresses that the library computes fit 63 bits.
 const LIMIT: i64 = 1 << 30;
 
-/// Returns the symbol of the called function if it is a slice function (`pliant_vec_*`); otherwise `None`.
+/// Returns the symbol of the called function if it is a vector math function (`pliant_vec_*`); otherwise `None`.
 pub fn callee_symbol(f: &PrimFunc, args: &[Expr]) -> Option<&'static str> {
     callee(f, args).map(|function| function.symbol)
 }
@@ -71,8 +71,8 @@ impl OperandChecks {
     }
 }
 
-/// Returns the conditions under which a call of a slice function (`pliant_vec_*`) stays inside its buffers; `None` for other
-/// functions and for invalid arguments.
+/// Returns the conditions under which a call of a vector math function (`pliant_vec_*`) stays inside its buffers; `None` for
+/// other functions and for invalid arguments.
 ///
 /// `args` consists of the name of the function, the address of the results, the addresses of the operands, and the number of
 /// elements.
@@ -91,8 +91,8 @@ pub fn bounds_conditions(f: &mut PrimFunc, args: &[Expr]) -> Option<Vec<Expr>> {
     Some(conditions)
 }
 
-/// Returns the slice function (`pliant_vec_*`) that a call names; `None` if it names another function.
-fn callee(f: &PrimFunc, args: &[Expr]) -> Option<&'static SliceFunction> {
+/// Returns the vector math function (`pliant_vec_*`) that a call names; `None` if it names another function.
+fn callee(f: &PrimFunc, args: &[Expr]) -> Option<&'static VectorMathFunction> {
     let ExprData::Str(name) = f.expr(*args.first()?) else { return None };
-    slice_function(name)
+    vector_math_function(name)
 }

@@ -1,12 +1,12 @@
 # test opt --passes=CheckBounds
-# The ranges that an explicit call of a slice function (`pliant_vec_*`) accesses are asserted.
+# The ranges that an explicit call of a vector math function (`pliant_vec_*`) accesses are asserted.
 
 from pliant.script import ir as I, relax as R, tir as T
 
 
 @I.ir_module
 class Module:
-    # The ranges accessed by an explicit call of a slice function are checked.
+    # The ranges accessed by an explicit call of a vector math function are checked.
     @T.prim_func
     def tanh(a: T.handle, b: T.handle):
         n = T.int64()
