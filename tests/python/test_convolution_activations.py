@@ -44,7 +44,8 @@ FORMS: dict[str, tuple[str, Callable[[Callable[..., Value], Value], Value]]] = {
         "hard_swish",
         lambda e, y: e(op.divide, e(op.multiply, y, clipped(e, e(op.add, y, number(3)), 0, 6)), number(6)),
     ),
-    "hard sigmoid": ("hard_sigmoid", gate),
+    # FoldScaleAxis folds the slope and the offset into the convolution.
+    "hard sigmoid": ("clip", gate),
     "leaky relu": (
         "leaky_relu",
         lambda e, y: e(op.where, e(op.less, y, number(0)), e(op.multiply, y, number(0.1)), y),

@@ -117,6 +117,8 @@ PASSES: dict[str, tuple[list[Any], Any]] = {
     "FuseTransposeMatmul": ([], t.FuseTransposeMatmul()),
     "AdjustMatmulOrder": ([], t.AdjustMatmulOrder()),
     "ExpandMatmulOfSum": ([], t.ExpandMatmulOfSum()),
+    "FoldScaleAxis": ([], t.FoldScaleAxis()),
+    "FoldBatchnormToConv2D": ([], t.FoldBatchnormToConv2D()),
     "CombineParallelMatmul": ([], t.CombineParallelMatmul()),
     "ReorderPermuteDimsAfterConcat": ([], t.ReorderPermuteDimsAfterConcat()),
     "ReorderTakeAfterMatmul": ([], t.ReorderTakeAfterMatmul()),
@@ -127,6 +129,7 @@ PASSES: dict[str, tuple[list[Any], Any]] = {
 UNCHANGED = {"LambdaLift", "Normalize", "NormalizeGlobalVar", "RemoveUnusedFunctions"} | {
     *("RewriteDataflowReshape", "FuseTransposeMatmul", "AdjustMatmulOrder", "CombineParallelMatmul"),
     *("ReorderPermuteDimsAfterConcat", "ReorderTakeAfterMatmul", "ExpandMatmulOfSum"),
+    *("FoldScaleAxis", "FoldBatchnormToConv2D"),
 }
 
 
@@ -307,7 +310,6 @@ ABSENT: dict[str, str] = {
     "AttachAttrLayoutFreeBuffers": LAYOUTS,
     "SplitLayoutRewritePreproc": LAYOUTS,
     "suggest_layout_transforms": LAYOUTS,
-    "FoldBatchnormToConv2D": "Left to the model's author: it changes the rounding of the product.",
     "FastMathTransform": "Elementary functions have one precision, which docs/reference/numerics.md states.",
     "ToMixedPrecision": "Data types are what the model says.",
     "LazyTransformParams": "LiftTransformParams gives a function of all parameters; they are read one by one outside.",

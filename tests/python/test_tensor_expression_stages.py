@@ -248,7 +248,7 @@ def test_a_loop_function_is_a_stage(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize(("call", "error", "message"), [
     (lambda x: te.extern((4,), [x], lambda ins, outs: None), TypeError, "not a statement or a call"),
     (lambda x: te.extern((4,), [], lambda ins, outs: None), ValueError, "pass dtype"),
-    (lambda x: te.extern([(4,), (4,)], [x], lambda i, o: None, dtype=["int32"]), ValueError, "2 shapes, but 1"),
+    (lambda x: te.extern([(4,), (4,)], [x], lambda i, o: None, dtype=["int32"]), ValueError, "that of shapes, 2, got 1"),
     (lambda x: tir.ir_builder.create().else_scope().__enter__(), ValueError, "must follow an if_scope"),
 ])
 def test_invalid_externs(call: Any, error: type[Exception], message: str) -> None:
