@@ -36,7 +36,8 @@ pub fn broadcast_sources(syms: &mut SymArena, mut size: Sym) -> Vec<Sym> {
     list
 }
 
-/// The broadcast size of several sizes: the first one that is not 1, as a symbolic integer.
+/// The broadcast size of several sizes as a symbolic integer: the first size that is not 1, or 1 if
+/// all sizes are 1. `None` if the list is empty.
 fn first_not_one(syms: &mut SymArena, list: &[Sym]) -> Option<Sym> {
     let one = syms.int(1);
     let (&last, front) = list.split_last()?;
@@ -98,8 +99,9 @@ pub fn may_broadcast_to(func: &mut Function, size: Sym, target: Sym) -> bool {
     may_stretch_to(func, size, target)
 }
 
-/// Broadcasts two lists of dims, aligned at the right. `tail` is the number of dims that follow in
-/// the operands and are not broadcast. Axes in the error message count from the end of all dims.
+/// Broadcasts two lists of dims, aligned at the right. `tail` is the number of trailing dims of the
+/// operands that are not in the lists and are not broadcast. Axes in the error message are negative
+/// numbers that count from the last dim of the operands.
 ///
 /// # Errors
 /// If two dims are provably incompatible. The message shows them.
@@ -153,7 +155,7 @@ pub struct BroadcastOperand {
     axes: Vec<AxisIndexing>,
 }
 
-/// Which index of an operand's dim is read for an element of the result.
+/// The index at which an operand's dim is read to compute an element of the result.
 #[derive(Clone, Debug)]
 pub(crate) enum AxisIndexing {
     /// The size of the dim is 1, so index 0 is read.

@@ -14,7 +14,8 @@ impl InferCtx<'_> {
         attr(self.decl, self.attrs, key)
     }
 
-    /// Creates an error about the attribute `key`, whose value is invalid for all operands.
+    /// Creates an error about the attribute `key`, whose value is invalid whatever the operands
+    /// are.
     fn attr_error(&self, key: &str, message: impl AsRef<str>) -> InferError {
         self.error(message).of_attr(key)
     }
@@ -239,7 +240,7 @@ pub enum Sizes {
     Many(Vec<Sym>),
     /// The value is one size, which is unknown.
     UnknownOne,
-    /// A list of unknown sizes, with its length if known.
+    /// The value is a list of unknown sizes, with the length of the list if it is known.
     UnknownMany(Option<usize>),
 }
 

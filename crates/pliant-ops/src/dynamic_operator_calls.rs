@@ -91,7 +91,7 @@ pub enum OperandType {
     Tensor(Vec<Option<i64>>, DType),
     /// A shape; an unspecified dim becomes a new symbol.
     Shape(Vec<Option<i64>>),
-    /// An integer without a stated data type.
+    /// An integer whose data type is not stated.
     Int,
     /// A scalar of the given type.
     Scalar(DType),

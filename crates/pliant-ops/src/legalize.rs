@@ -67,7 +67,8 @@ pub struct TirCall {
 pub struct LegalizeError {
     /// The reason why the call cannot be lowered.
     pub message: String,
-    /// Whether the cause is an unknown shape or data type. The call can then be lowered after an `R.match_cast` that defines it.
+    /// Whether the cause is an unknown shape or data type. If so, the call can be lowered after an
+    /// `R.match_cast` that states the shape or data type.
     pub unknown: bool,
 }
 
@@ -234,7 +235,7 @@ impl<'a> LegalizeCtx<'a> {
         dims.iter().map(|&dim| self.size(dim)).collect()
     }
 
-    /// Converts a condition on sizes to a run-time check of a stage.
+    /// Converts a condition on symbolic sizes to a run-time check of a loop function.
     pub fn size_check(&mut self, check: crate::shared_operator_rules::SizeCheck) -> te::Check {
         let cond = te::cast(&self.size_or_condition(check.cond), te::Ty::BOOL);
         let values: Vec<te::Expr> = check.values.iter().map(|&value| self.size(value)).collect();

@@ -48,7 +48,8 @@ pub enum ConstantSizes {
     /// For the size of each dim, it must be known whether the size is 1.
     WhetherOne,
     /// The size of the last dim of the operand with this index must be constant, because it
-    /// determines how the operand's elements are interpreted. All operands before it are tensors.
+    /// determines how the operand's elements are interpreted. All operands with smaller indices are
+    /// tensors.
     LastDim(usize),
 }
 
@@ -86,7 +87,7 @@ pub enum Default {
 }
 
 impl Default {
-    /// The value; `None` for a required attribute.
+    /// The default as an attribute value; `None` for a required attribute, which has no default.
     pub fn value(self) -> Option<AttrValue> {
         Some(match self {
             Default::Required => return None,

@@ -268,7 +268,7 @@ fn median_rank(b: &mut Body, shape: &[Expr], axis: usize) -> Expr {
     te::maximum(&te::floordiv(&(&shape[axis] - 1), &te::int(2)), &te::int(0))
 }
 
-/// A column view of a tensor: each element is a row of length 1.
+/// A view of a tensor in which each element is a row of length 1.
 fn column(tensor: &Tensor) -> TensorView<'_> {
     TensorView::from(tensor).flatten().unsqueeze(1)
 }

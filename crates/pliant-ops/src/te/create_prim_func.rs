@@ -30,9 +30,9 @@ use super::tensor::{Check, Compute, Tensor, TensorOp};
 /// (`e = e * e`) would need exponential time.
 pub const MAX_TERMS: u64 = 100_000;
 
-/// Allowed number of terms per distinct node for expressions that exceed [`MAX_TERMS`]. A long
-/// chain of distinct nodes has many terms without sharing any, and its cost is only proportional to
-/// its size.
+/// Maximum number of terms per distinct node of an expression that has more than [`MAX_TERMS`]
+/// terms. A long chain of distinct nodes has many terms without sharing any, so it has few terms
+/// per node and is accepted.
 const TERMS_PER_NODE: u64 = 8;
 
 /// An argument of the function under construction.
@@ -608,7 +608,8 @@ impl PrimFuncCreator<'_> {
     }
 
     /// Converts a temporary expression, and stores it in `nest` to keep it alive. The memo of
-    /// [`expr`](Self::expr) refers to nodes by their addresses, which must therefore not be reused.
+    /// [`expr`](Self::expr) identifies nodes by their addresses, so no address may be reused for
+    /// another node.
     fn expr_kept_alive(&mut self, e: Expr, nest: &mut LoopNest) -> tir::Expr {
         nest.kept_alive.push(e.clone());
         self.expr(&e, &mut nest.memo)
@@ -658,6 +659,7 @@ struct LoopNest {
     axis_exprs: Vec<tir::Expr>,
     axes: Vec<Var>,
     memo: FxHashMap<usize, tir::Expr>,
-    /// Temporary expressions. The memo's keys are addresses, so the expressions must stay alive.
+    /// Temporary expressions that stay alive as long as `memo`, which identifies expressions by
+    /// their addresses.
     kept_alive: Vec<Expr>,
 }

@@ -108,7 +108,7 @@ pub fn cast(e: &Expr, ty: impl Into<Ty>) -> Expr {
     }
 }
 
-/// Rounds a float constant to its type, because the literal may be more precise.
+/// Rounds a number to the precision of a float type, because the literal may have more digits.
 fn rounded(v: f64, dtype: DType) -> f64 {
     match dtype {
         DType::Float16 => round_to_f16(v).to_f64(),

@@ -141,8 +141,8 @@ impl TensorView<'_> {
         self
     }
 
-    /// A view broadcast to `dims`. The dims of this view become the last ones, and the `i`-th dim from the end is repeated if
-    /// `repeated[i]` is set.
+    /// A view broadcast to `dims`. The dims of this view become the last ones. If `repeated[i]` is
+    /// set, the `i`-th dim from the end, counted from 0, has one element that is repeated.
     pub fn broadcast(mut self, dims: &[Expr], repeated: &[bool]) -> Self {
         for (stride, &repeated) in self.strides.iter_mut().rev().zip(repeated) {
             if repeated {

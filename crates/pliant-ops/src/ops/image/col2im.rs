@@ -72,7 +72,8 @@ fn te_col2im(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     }))
 }
 
-/// The patches that are summed to one image.
+/// The patches of all images, with the parameters that determine to which elements of one image
+/// they are added.
 struct Patches<'a> {
     /// The tensor with the patches of all images.
     x: &'a Tensor,
@@ -84,10 +85,10 @@ struct Patches<'a> {
 }
 
 impl Patches<'_> {
-    /// Emits loops over all patches whose element at index `within` of the patch lies in the image.
-    /// For each patch, calls `add` with the element's position in the image and its value. Recurses
-    /// over the spatial dims. For the dims processed so far, `positions` contains the indices of
-    /// the patch, and `index` the indices of its element in the image.
+    /// Emits loops over the patches whose element at index `within` lies inside of the image. For
+    /// each such patch, calls `add` with the position of this element in the image and the value of
+    /// the element. Recurses over the spatial dims. For the dims processed so far, `positions`
+    /// contains the indices of the patch, and `index` the indices of its element in the image.
     fn add(
         &self,
         b: &mut Body,

@@ -35,7 +35,7 @@ fn terms(ctx: &InferCtx<'_>) -> Result<ParsedEquation, InferError> {
     ParsedEquation::parse(text).map_err(|message| ctx.error(message))
 }
 
-/// The labels of the operands' dims, for operands with these ranks.
+/// The labels of all dims of the operands and of the result, for operands with the ranks `ranks`.
 fn equation(ctx: &InferCtx<'_>, ranks: &[usize]) -> Result<Equation, InferError> {
     terms(ctx)?.for_ranks(ranks).map_err(|mismatch| match mismatch {
         EquationMismatch::Count(expected) => {

@@ -38,7 +38,7 @@ enum IndexExpr {
     Op(char, Box<IndexExpr>, Box<IndexExpr>),
 }
 
-/// An index map: the number of indices, and the new indices.
+/// An index map: the number of indices that it receives, and an expression for each new index.
 struct IndexMap {
     inputs: usize,
     outputs: Vec<IndexExpr>,

@@ -22,7 +22,8 @@ const TYPES: [DType; 13] = [
     DType::Float64,
 ];
 
-/// What is known about the shape of the tested operand: nothing (`None`), or its rank.
+/// The cases in which operands are tested: nothing is known about the operand's shape (`None`), or
+/// only its rank is known.
 const KNOWN_RANKS: [Option<usize>; 7] =
     [None, Some(0), Some(1), Some(2), Some(3), Some(4), Some(5)];
 
@@ -57,9 +58,9 @@ pub fn element_types(decl: &OpDecl) -> Vec<(String, String)> {
     list
 }
 
-/// Whether operand `k` can be of this kind. Tests the type rule with first operands of ranks 1 to
-/// 4. The result is false if the rule accepts an operand `k` of unknown type for some of these
-/// ranks, but no operand `k` of this kind.
+/// Whether operand `k` can be of this kind. The type rule is called with first operands of ranks 1
+/// to 4. The result is false if the rule accepts an operand `k` of unknown type for some of these
+/// ranks, but rejects every operand `k` of this kind for all of them.
 fn accepts_kind(decl: &OpDecl, k: usize, kind: Kind) -> bool {
     let open: Vec<usize> =
         (1..5).filter(|&rank| k > 0 && accepts(decl, k, None, Some(rank))).collect();
