@@ -1,5 +1,5 @@
-//! Post-dominators of a dataflow graph: for each node, the nearest node that all paths from it contain, and the largest fusion
-//! pattern on these paths.
+//! Post-dominators of a dataflow graph: for each node, the nearest node that all paths from it contain, and the largest (most
+//! restrictive) fusion pattern on these paths.
 //!
 //! Nodes are numbered in program order, so every edge goes from a smaller to a larger number. Skip links find the nearest common
 //! ancestor of two nodes in logarithmic time.
@@ -21,9 +21,10 @@ pub struct Node {
 #[derive(Clone, Copy, Debug)]
 struct TreeNode {
     depth: u32,
-    /// The immediate post-dominator, if there is one, and the largest pattern of the edges on all paths to it.
+    /// The immediate post-dominator, if there is one, and the most restrictive fusion pattern of the edges on all paths to it.
     parent: Option<(u32, OpPattern)>,
-    /// A more distant ancestor, and the largest pattern on the path to it; speeds up the search for common ancestors.
+    /// A more distant ancestor, and the most restrictive fusion pattern on the path to it. It speeds up the search for common
+    /// ancestors.
     skip: Option<(u32, OpPattern)>,
 }
 
@@ -46,8 +47,8 @@ impl PostDominators {
         tree
     }
 
-    /// Returns the immediate post-dominator of a node, and the largest pattern on all paths to it; `None` if there is no
-    /// post-dominator.
+    /// Returns the immediate post-dominator of a node, and the most restrictive fusion pattern on all paths to it; `None` if
+    /// there is no post-dominator.
     pub fn parent(&self, node: u32) -> Option<(u32, OpPattern)> {
         self.nodes[node as usize].parent
     }
@@ -77,8 +78,8 @@ impl PostDominators {
         Some((at, pattern))
     }
 
-    /// Returns the nearest common ancestor of two nodes in the tree, and the largest pattern on both paths to it; `None` if there
-    /// is none.
+    /// Returns the nearest common ancestor of two nodes in the tree, and the most restrictive fusion pattern on both paths to it;
+    /// `None` if there is none.
     fn common_ancestor(&self, mut a: u32, mut b: u32) -> Option<(u32, OpPattern)> {
         let mut pattern = OpPattern::ElemWise;
         let mut climb = |to: &mut u32, by: Option<(u32, OpPattern)>| {

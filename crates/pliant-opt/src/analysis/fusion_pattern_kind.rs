@@ -2,9 +2,9 @@
 //! TVM's `OpPatternKind`.
 //!
 //! Each block that writes one element per point of its axes is classified by the elements that it reads. The class of a function
-//! is the largest class of its blocks, except that a function with both reductions and elementwise blocks (softmax, layer
-//! normalisation) is [`OpPattern::OutEWiseFusable`]. A function is opaque if it contains calls, predicates, assertions other than
-//! size checks, several writes per block, loops without blocks, or writes to an input.
+//! is the most restrictive class of its blocks, except that a function with both reductions and elementwise blocks (softmax,
+//! layer normalisation) is [`OpPattern::OutEWiseFusable`]. A function is opaque if it contains calls, predicates, assertions
+//! other than size checks, several writes per block, loops without blocks, or writes to an input.
 
 use pliant_ir::tir::visit::{for_each_expr, for_each_expr_in, for_each_stmt};
 use pliant_ir::tir::{

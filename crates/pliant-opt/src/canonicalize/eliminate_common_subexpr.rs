@@ -156,12 +156,13 @@ struct ValueNumbering<'a> {
     written: FxHashSet<Var>,
     /// Maps each value number to the variable with this value that is available at the current position.
     available: FxHashMap<u32, AvailableVar>,
-    /// For each open sequence, the entries of `available` that its bindings replaced, with their previous values, which are
-    /// restored at the end of the sequence.
+    /// For each sequence that is being traversed, the entries of `available` that its bindings replaced, with their previous
+    /// values, which are restored at the end of the sequence.
     undo: Vec<Vec<(u32, Option<AvailableVar>)>>,
-    /// For each open local function, the map `available` of the code around it.
+    /// For each local function that is being traversed, the map `available` at the position where the function is defined.
     outer_available: Vec<FxHashMap<u32, AvailableVar>>,
-    /// The number of calls so far that may write to tensors. Only values with equal epochs are merged.
+    /// The current epoch: the number of calls so far that may write to tensors. Only values that were computed in the same epoch
+    /// are merged.
     epoch: u32,
     /// The redundant variables, each as (redundant variable, variable that replaces it, value).
     replacements: Vec<(Var, Var, Expr)>,

@@ -202,7 +202,8 @@ fn value_from_type(func: &mut Function, call: Expr) -> Option<Expr> {
     }
 }
 
-/// Keeps the variables that remaining bindings read: removes them from `dead`, unless `subst` replaces them.
+/// Removes from `dead` the variables that the remaining bindings read, unless `subst` replaces them. The bindings of these
+/// variables are then kept.
 fn keep_operands_of_remaining(
     func: &Function,
     foldable: &[Binding],
@@ -225,14 +226,15 @@ struct FoldableScan<'a> {
     func: &'a Function,
     prim_funcs: &'a IRModule,
     ctx: &'a PassContext,
-    /// The variables whose values are foldable.
+    /// The variables found so far whose values can be folded.
     constant_vars: FxHashSet<Var>,
-    /// The variables that must not be folded.
+    /// The variables that must not be folded, because types mention them or because their memory may be written to.
     pinned: FxHashSet<Var>,
     max_elements: u64,
     /// Whether `max_elements` also limits values that have no more elements than their operands.
     limits_all_values: bool,
-    /// The sum, over all values found so far, of the number of elements by which a value exceeds its operands.
+    /// The number of additional elements of all values found so far. A value adds the number of its elements minus the number of
+    /// its operands' elements, or 0 if it has fewer elements than its operands.
     total: u64,
     out: Vec<Binding>,
 }
@@ -312,8 +314,8 @@ impl<'a> FoldableScan<'a> {
             && self.total <= max.saturating_mul(TOTAL_LIMIT_FACTOR)
     }
 
-    /// Returns the number of elements of a value's operands, to which `count`, the number of elements of the value, is compared.
-    /// Returns 0 if the value is too large: it has more bytes than its operands and more than [`MAX_WIDENED`] elements.
+    /// Returns the number of elements of the operands that a folded value makes unnecessary. Returns 0 for a large value, which
+    /// has more bytes than its operands and more than [`MAX_WIDENED`] elements. `count` is the number of elements of the value.
     fn replaced_elements(&self, b: Binding, count: u64) -> u64 {
         let f = self.func;
         let operands = operands(f, b.value);

@@ -148,7 +148,8 @@ struct InlinedCall {
     binding: Binding,
     result: Expr,
     ret_ty: Type,
-    /// The number of variables that the caller had before this call was inlined.
+    /// The number of variables that the caller had before this call was inlined. Variables with this index or a higher one belong
+    /// to the inlined body.
     first: usize,
 }
 

@@ -209,8 +209,9 @@ fn reversed(dependences: &[Vec<usize>]) -> Vec<Vec<usize>> {
     out
 }
 
-/// Computes an order in which each binding follows its dependences. A binding is available when all its dependences have been
-/// placed. Depth first places the binding next that became available last, and breadth first the one that became available first.
+/// Computes an order in which each binding follows its dependences. A binding becomes available when all its dependences have
+/// been placed. Depth first places the binding that became available last; breadth first places the one that became available
+/// first.
 fn from_inputs(dependences: &[Vec<usize>], order: TraversalOrder) -> Vec<usize> {
     let readers = readers(dependences);
     let mut open_dependences: Vec<usize> = dependences.iter().map(Vec::len).collect();

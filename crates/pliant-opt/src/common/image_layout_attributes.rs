@@ -13,8 +13,8 @@ pub(crate) fn channels_last(dims: usize) -> String {
     format!("N{}C", &"DHW"[3 - dims..])
 }
 
-/// Returns, for each dim that kernels expect of an image (batch, channels, depth, height, width), the axis of the tensor. Absent
-/// spatial dims are represented by new axes of size 1.
+/// Returns the axes of an image tensor in the order in which kernels expect them: batch, channels, depth, height, width. For a
+/// spatial dim that the image lacks, the entry is -1, which stands for a new dim of size 1.
 pub(crate) fn kernel_image_axes(dims: usize, channels_last: bool) -> Vec<i64> {
     let (channels, first) = if channels_last { (1 + dims, 1) } else { (1, 2) };
     let missing = std::iter::repeat_n(NEW_AXIS, 3 - dims);

@@ -108,8 +108,8 @@ impl FunctionMerger {
     }
 }
 
-/// Whether a block without axes only contains other statements, so that it can be dissolved. A block around a single store or
-/// check is kept as a separate stage.
+/// Whether a block only groups other statements, so that its body can replace it: the block has no axes, predicate, initial
+/// statement or annotations. A block around a single store or check is kept as a separate stage.
 fn is_plain_block(f: &PrimFunc, b: &BlockData) -> bool {
     let is_bare = b.iters.is_empty() && b.predicate.is_none() && b.init.is_none();
     is_bare
