@@ -192,7 +192,7 @@ pub const EXECUTABLE: Properties = Properties::of(&[
     Property::SymbolsAttached,
 ]);
 
-/// The properties that a new `R.builtin.alloc_tensor` invalidates.
+/// The properties that a pass invalidates if it inserts an `R.builtin.alloc_tensor`.
 pub const INVALIDATED_BY_ALLOC_TENSOR: Properties = Properties::of(&[
     Property::MemoryPlanned,
     Property::StoragesAssigned,
@@ -201,7 +201,7 @@ pub const INVALIDATED_BY_ALLOC_TENSOR: Properties = Properties::of(&[
     Property::SizesLowered,
 ]);
 
-/// The properties that a new `R.call_tir` of a new loop function invalidates.
+/// The properties that a pass invalidates if it adds a loop function and an `R.call_tir` that calls it.
 pub const INVALIDATED_BY_CALL_TIR: Properties = Properties::of(&[
     Property::PatternsAnnotated,
     Property::GroupsOutlined,
@@ -210,7 +210,7 @@ pub const INVALIDATED_BY_CALL_TIR: Properties = Properties::of(&[
 ])
 .union(INVALIDATED_BY_ALLOC_TENSOR);
 
-/// The properties that a new operator call invalidates.
+/// The properties that a pass invalidates if it inserts a call of an operator.
 pub const INVALIDATED_BY_OPERATOR: Properties =
     Properties::of(&[Property::Legalized]).union(INVALIDATED_BY_CALL_TIR);
 

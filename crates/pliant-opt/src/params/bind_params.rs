@@ -284,7 +284,8 @@ struct KnownSizes<'a> {
 }
 
 impl KnownSizes<'_> {
-    /// Records the sizes that are single symbols in a parameter's type.
+    /// Records the values of those sizes that are single symbols in a parameter's type. The value of the parameter determines
+    /// them.
     ///
     /// # Errors
     /// If the value does not match the type, or two values determine different sizes.

@@ -123,7 +123,7 @@ struct Convolution {
     offset: Option<Expr>,
 }
 
-/// The callback of the rules.
+/// The callback of the rewrite rules: folds an addition, a scale or a batch normalisation into the convolution before it.
 struct Folding<'a, 'cx> {
     cx: &'a mut RewriteCx<'cx>,
     readers: &'a Readers,
@@ -131,7 +131,7 @@ struct Folding<'a, 'cx> {
 }
 
 impl Folding<'_, '_> {
-    /// Returns the replacement of a matched expression; `None` if it does not follow a convolution.
+    /// Returns the replacement of a matched expression; `None` if the expression cannot be folded into a convolution.
     fn fold(mut self, root: Expr) -> Result<Option<Expr>, PassError> {
         if let ExprData::TupleGetItem(tuple, 0) = *self.cx.func.expr(root) {
             return self.fold_batch_norm(tuple);
@@ -164,7 +164,7 @@ impl Folding<'_, '_> {
         }
     }
 
-    /// Replaces the first result of a batch normalisation.
+    /// Returns the replacement of field 0 of the batch normalisation `tuple`; `None` if it cannot be folded into a convolution.
     fn fold_batch_norm(&mut self, tuple: Expr) -> Result<Option<Expr>, PassError> {
         let value = self.cx.value(tuple);
         let Some((BATCH_NORM, &[x, gamma, beta, mean, variance], attrs)) =
@@ -294,7 +294,8 @@ impl Folding<'_, '_> {
         dims.len() <= conv.rank && fits && is_input_independent(func, self.independent, e)
     }
 
-    /// Reshapes a tensor with one element per channel, or only one, to the rank of the convolution: its elements lie along an axis.
+    /// Reshapes a tensor with one element, or with one element per channel, to the rank of the convolution. The elements of the
+    /// result lie along `axis`, and all other dims are 1.
     fn along(&mut self, conv: &Convolution, e: Expr, axis: usize) -> Result<Expr, PassError> {
         let e =
             if matches!(self.cx.func.expr(e), ExprData::Call { .. }) { self.cx.emit(e) } else { e };

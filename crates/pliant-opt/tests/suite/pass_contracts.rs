@@ -63,7 +63,7 @@ fn run(name: &str, module: IRModule, ctx: &PassContext) -> Option<IRModule> {
     pass.run(module, ctx).ok()
 }
 
-/// Finds an unused binding that reads the result of a matmul or convolution.
+/// Finds an unused binding that reads the result of a matmul or convolution, which violates the property `NoDeadReaders`.
 fn find_dead_reader(module: &IRModule, ctx: &PassContext) -> Option<String> {
     let live = run("DeadCodeElimination", module.clone(), ctx)?;
     for (name, func) in module.relax_funcs() {

@@ -146,7 +146,8 @@ struct ArgType<'a> {
     /// The function whose arena contains the type.
     func: &'a Function,
     ty: Type,
-    /// Whether the symbols in the type are symbols of the caller.
+    /// Whether the symbols in the type are symbols of the caller, so that sizes of several arguments can be compared. If not,
+    /// they are symbols of a loop body whose result is the argument.
     has_caller_symbols: bool,
 }
 

@@ -1,5 +1,5 @@
 //! Computes scalars that are linear in scalar parameters, such as `i + 1` for a loop counter `i`, directly from the parameters
-//! instead of storing them in the shape heap.
+//! instead of storing them in the shape heap (the tensor that contains symbolic sizes at run time).
 
 use pliant_ir::relax::{Expr, Function, TypeData, Var};
 use pliant_ir::{DType, Sym};

@@ -1,5 +1,5 @@
-//! Lowers the symbolic sizes of one function: visits its sequences in order, inserts calls that fill the shape heap, and replaces
-//! symbolic operands by reads of the heap.
+//! Lowers the symbolic sizes of one function: visits its sequences in order, inserts calls that fill the shape heap (the tensor
+//! that contains symbolic sizes at run time), and replaces symbolic operands by reads of the shape heap.
 
 use std::sync::Arc;
 
@@ -63,11 +63,12 @@ pub(super) fn lower_function(
     Ok(lowering.shape_funcs.into_iter().map(|(n, k)| (n, k.with_heap_size(size))).collect())
 }
 
-/// A generated loop function that computes sizes in the shape heap. The number of slots of the heap is not known yet.
+/// A generated loop function that computes sizes in the shape heap (the tensor that contains symbolic sizes at run time). The
+/// number of slots of the shape heap is not known yet.
 pub(super) struct PendingShapeFunc(PrimFunc);
 
 impl PendingShapeFunc {
-    /// Completes the function for a shape heap of `slots` slots.
+    /// Completes the function for a shape heap of `slots` slots, one for each size.
     fn with_heap_size(mut self, slots: u32) -> PrimFunc {
         let size = self.0.int(i64::from(slots));
         let heap = self.0.buffer_map.values().copied().collect::<Vec<_>>();
@@ -86,7 +87,8 @@ pub(super) struct FunctionLowering<'a> {
     pub heap: ShapeHeap,
     heap_var: Var,
     heap_used: bool,
-    /// The variable that is bound to `R.null_value()` and passed instead of the heap to checks that use no heap slots.
+    /// The variable that is bound to `R.null_value()`, which is passed instead of the shape heap to checks that use no slots of
+    /// it.
     heap_substitute: Option<Var>,
     shape_funcs: Vec<(Arc<str>, PendingShapeFunc)>,
     taken_names: &'a FxHashSet<Arc<str>>,
@@ -96,7 +98,7 @@ pub(super) struct FunctionLowering<'a> {
     shape_log: Vec<Box<[Sym]>>,
     /// Maps symbols to the scalar parameters that contain their values.
     pub scalars: FxHashMap<Sym, (Expr, DType)>,
-    /// Whether a loop function, a shape or a check reads the heap.
+    /// Whether a loop function, a shape or a check reads the shape heap. If nothing reads it, the stores to it are removed.
     pub heap_read: bool,
     /// Maps each dim of an allocated tensor to the source location of the allocation and the name of the function that writes to
     /// the tensor. The loop functions that compute dims use them for checks and messages.
@@ -116,7 +118,7 @@ impl FunctionLowering<'_> {
         func.var_expr(self.heap_var)
     }
 
-    /// Returns the null value that is passed instead of the heap to a check that uses no heap slots.
+    /// Returns the null value that is passed instead of the shape heap to checks that use no slots of it.
     pub fn heap_substitute_expr(&mut self, func: &mut Function) -> Expr {
         let null = match self.heap_substitute {
             Some(null) => null,
@@ -293,7 +295,7 @@ impl FunctionLowering<'_> {
         Ok(())
     }
 
-    /// Returns a call in which operands that depend on symbols are replaced by reads of the heap.
+    /// Returns a call in which operands that depend on symbols are replaced by reads of the shape heap.
     fn lower_call(
         &mut self,
         func: &mut Function,
@@ -320,7 +322,7 @@ impl FunctionLowering<'_> {
         Ok(func.call(callee, &new_args, attrs, &ty_args, ty))
     }
 
-    /// Returns an operand in which symbolic shapes and integers are replaced by reads of the heap.
+    /// Returns an operand in which symbolic shapes and integers are replaced by reads of the shape heap.
     pub fn lower_operand(
         &mut self,
         func: &mut Function,
@@ -467,8 +469,8 @@ impl FunctionLowering<'_> {
         Ok(())
     }
 
-    /// Emits a call of one generated loop function. For each pair of symbolic sizes, it computes the first and stores the value
-    /// in the heap slot of the second.
+    /// Emits a call of one generated loop function. For each pair of symbolic sizes, the loop function computes the first size
+    /// and stores its value in the slot of the second size in the shape heap.
     pub fn compute_into(
         &mut self,
         func: &mut Function,
@@ -540,7 +542,8 @@ impl FunctionLowering<'_> {
             .into()
     }
 
-    /// Inserts the allocation of the heap, and the null value that some checks get instead of the heap, before the body.
+    /// Inserts the allocation of the shape heap, and of the null value that checks receive instead of the shape heap, before the
+    /// body.
     fn insert_heap_alloc(&mut self, func: &mut Function, body: Seq) {
         let mut bindings = Vec::new();
         if self.heap_used && !self.heap_read {

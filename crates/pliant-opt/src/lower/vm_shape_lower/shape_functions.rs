@@ -14,17 +14,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// rounding error of the estimate.
 const MAX_SIZE: f64 = 9.2e18;
 
-/// Maximum magnitude of the terms of a sum. If no term is larger, the rounding error of the sum is small enough for [`MAX_SIZE`].
+/// Maximum magnitude of the terms of a sum. Up to this magnitude, the rounding error of the floating-point estimate of the sum is
+/// small enough for the comparison with [`MAX_SIZE`].
 const MAX_TERM: f64 = 1e28;
 
-/// The limit below which a coefficient is small: a small coefficient times a size that is not itself a sum or product is below
-/// [`MAX_TERM`].
+/// The limit below which a coefficient is small. A small coefficient times a size of at most 64 bits is below [`MAX_TERM`].
 const SMALL_COEFFICIENT: u64 = 1 << 30;
 
-/// Builds a loop function that reads and writes the shape heap.
+/// Builds a loop function that reads and writes the shape heap, the tensor that contains symbolic sizes at run time.
 pub(super) struct ShapeFunc<'a> {
     syms: &'a SymArena,
-    /// Returns the heap slot from which the value of a symbolic term can be loaded; `None` if no slot contains it yet.
+    /// A function that returns the slot of the shape heap from which the value of a symbolic term can be loaded; `None` if no
+    /// slot contains it yet.
     slots: &'a dyn Fn(Sym) -> Option<u32>,
     /// The prefix of error messages: the name of the function whose sizes are computed.
     message_prefix: &'a str,
@@ -92,7 +93,7 @@ impl<'a> ShapeFunc<'a> {
         Ok(())
     }
 
-    /// Completes the function. The size of the shape heap is set later.
+    /// Completes the loop function. The number of slots of the shape heap, its parameter, is set later.
     pub fn finish(mut self) -> PrimFunc {
         self.func.body = self.func.seq(self.stmts);
         self.func

@@ -14,14 +14,14 @@ pub(super) struct ShapeHeap {
     scopes: Vec<Scope>,
 }
 
-/// The symbolic sizes that one sequence needs, and those whose heap slots the sequence has filled so far.
+/// The symbolic sizes that one sequence needs, and those whose slots of the shape heap the sequence has filled so far.
 #[derive(Default)]
 struct Scope {
     filled: Vec<Sym>,
     needed: Vec<NeededTerm>,
     /// Maps each symbol that is not defined yet to the indices of the needed sizes that contain it.
     waiting_for: FxHashMap<SymVar, Vec<usize>>,
-    /// The needed sizes whose symbols are all defined.
+    /// The sizes that the sequence needs and whose symbols are all defined, so that they can be computed.
     ready: Vec<Sym>,
 }
 
@@ -32,7 +32,7 @@ struct NeededTerm {
 }
 
 impl ShapeHeap {
-    /// The number of slots of the shape heap.
+    /// The number of slots of the shape heap that have been assigned.
     pub fn size(&self) -> u32 {
         self.slots.len() as u32
     }

@@ -17,11 +17,12 @@ use crate::common::lowered_operators::{packed_call, prim_int, unit_ty};
 
 /// Action code of `vm.builtin.match_shape`: the dim must equal the operand of the action.
 const ASSERT_IMM: i64 = 0;
-/// Action code of `vm.builtin.match_shape`: store the dim in the heap slot that is the operand of the action.
+/// Action code of `vm.builtin.match_shape`: store the dim in the slot of the shape heap that is the operand of the action.
 pub(super) const STORE: i64 = 1;
 /// Action code of `vm.builtin.match_shape`: ignore the dim.
 const NO_OP: i64 = 2;
-/// Action code of `vm.builtin.match_shape`: the dim must equal the value in the heap slot that is the operand of the action.
+/// Action code of `vm.builtin.match_shape`: the dim must equal the value in the slot of the shape heap that is the operand of the
+/// action.
 const ASSERT_LOAD: i64 = 3;
 
 /// A value whose dims are compared with expected dims at run time.
@@ -192,8 +193,8 @@ impl FunctionLowering<'_> {
         self.match_value(func, result, actual, expected, "the result".into(), out)
     }
 
-    /// Returns a call of `vm.builtin.match_shape` without its stores to the heap; `None` if it only stores. Other calls are
-    /// returned unchanged.
+    /// Returns a call of `vm.builtin.match_shape` without its stores to the shape heap; `None` if the call only stores. Other
+    /// calls are returned unchanged.
     pub fn without_stores(&mut self, func: &mut Function, call: Expr) -> Option<Expr> {
         let ExprData::Call { callee: Callee::Expr(callee), args, .. } = func.expr(call) else {
             return Some(call);
@@ -414,8 +415,8 @@ impl FunctionLowering<'_> {
         Ok(())
     }
 
-    /// Returns the actions for dims that are constants, symbols or sizes that are already in the heap. Appends other dims to
-    /// `composite`.
+    /// Returns the actions for dims that are constants, symbols or sizes that are already in the shape heap. Appends all other
+    /// dims to `composite`.
     fn simple_actions<'j>(
         &mut self,
         func: &Function,

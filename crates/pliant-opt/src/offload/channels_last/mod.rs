@@ -156,8 +156,8 @@ fn has_rewritable_convolution(func: &Function) -> bool {
 /// Rewrites the bindings of one function to the channels-last layout.
 struct LayoutRewriter<'a> {
     ops: &'a dyn OpRegistry,
-    /// The definitions and effect epochs of variables. A write to a variable does not change its transposed copy, so copies are
-    /// only valid until the next call with side effects, that is, within one epoch.
+    /// The value and the effect epoch (the number of preceding side effects) of each variable. A write to a tensor does not
+    /// change its transposed copy, so the copy is only read in the epoch in which it was created.
     defs: Defs,
     /// Maps variables in channels-first layout to their values in channels-last layout.
     channels_last_values: FxHashMap<Var, Expr>,
@@ -166,8 +166,8 @@ struct LayoutRewriter<'a> {
     /// transpose may have another meaning: for images with one spatial dim, a transpose from channels first to channels last has
     /// the same axes.
     transposed_sources: FxHashMap<Var, Expr>,
-    /// Maps (operand, block, effect epoch) to the transpose to channels last that this pass has inserted there, so that all
-    /// convolutions of the block read one transpose.
+    /// Maps (operand, block, effect epoch) to the transpose to channels last that this pass has inserted for the operand, so that
+    /// all convolutions of the block in this epoch read one transpose. The effect epoch is the number of preceding side effects.
     inserted_transposes: FxHashMap<(Var, Option<Block>, Option<u32>), Expr>,
     /// Maps tuple variables to tuples of channels-last values.
     tuples: FxHashMap<Var, Expr>,

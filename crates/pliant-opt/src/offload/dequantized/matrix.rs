@@ -116,8 +116,8 @@ impl Matrix<'_> {
         if group == 0 { self.k } else { group }
     }
 
-    /// Packs one number, such as a scale, for each group of rows and each column into float32 panels. `of` returns the number for
-    /// the first row of a group and a column.
+    /// Packs numbers, such as scales, as a float32 matrix with one row per group of rows and the columns of this matrix. The
+    /// result consists of panels (blocks of adjacent columns). `of` returns the number for the first row of a group and a column.
     pub fn pack_per_group(
         &self,
         group: usize,

@@ -78,7 +78,7 @@ pub(super) fn info() -> RuleInfo {
 }
 
 struct MatmulPacked {
-    /// The packed constants of earlier matmuls, each as (constant, whether it is transposed, its panels).
+    /// The packed constants of earlier matmuls, each as (constant, whether the matmul transposes the constant, packed constant).
     packed: Vec<(Tensor, bool, Tensor)>,
     /// Whether float32 constants are rounded to bfloat16.
     rounds_to_bfloat16: bool,
@@ -187,7 +187,7 @@ fn matmul_call(
 }
 
 impl MatmulPacked {
-    /// Packs a constant into panels, and caches the result.
+    /// Packs a constant into panels (blocks of adjacent columns), and caches the result.
     fn panels(&mut self, weight: &Tensor, transposed: bool) -> Result<Tensor, LegalizeError> {
         let cached = self.packed.iter().find(|(w, t, _)| w.same(weight) && *t == transposed);
         if let Some((_, _, panels)) = cached {
@@ -204,7 +204,7 @@ impl MatmulPacked {
     }
 }
 
-/// Rounds a constant, or its transpose, to bfloat16 and packs it into panels.
+/// Rounds a constant, or its transpose, to bfloat16 and packs it into panels (blocks of adjacent columns).
 fn round_and_pack(weight: &Tensor, transposed: bool) -> Result<Tensor, TensorError> {
     let (rows, columns) = (weight.shape()[0] as usize, weight.shape()[1] as usize);
     let all = weight.to_vec::<f32>()?;

@@ -15,7 +15,8 @@ use super::transposed_conv_phases::Phase;
 use crate::common::image_layout_attributes::kernel_image_axes;
 use crate::offload::kernel_attributes::KernelAttributes;
 
-/// Creates the kernel call for a convolution with packed weights. `width` is the number of filters of a panel.
+/// Creates the kernel call for a convolution with packed weights. `width` is the value of the kernel attribute `panel_width`,
+/// which describes the format of the packed weights.
 pub(super) fn graph_call(
     c: &Convolution,
     weights: RelaxExpr,
@@ -52,7 +53,7 @@ fn attributes<C: KernelAttributes>(call: C, c: &Convolution, width: i64) -> C {
 }
 
 /// Creates the loop function of a transposed convolution and a call of it. `weights` contains, for each phase, (packed weights,
-/// number of filters of a panel).
+/// value of the kernel attribute `panel_width`).
 pub(super) fn transposed_call(
     func: &mut Function,
     c: &Convolution,

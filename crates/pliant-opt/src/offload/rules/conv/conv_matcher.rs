@@ -90,8 +90,8 @@ pub(super) struct Convolution {
     /// The residual tensor that is added to the results; `None` if there is none.
     pub residual: Option<Expr>,
     pub activation: Activation,
-    /// The tile of Winograd's algorithm that the setting `winograd` selects; it is used if this is profitable
-    /// (`pliant_kernels::convolution`).
+    /// The size of the output tile of Winograd's algorithm that the setting `winograd` selects.
+    /// [`active_winograd`](Self::active_winograd) decides whether the algorithm is used.
     pub winograd: Option<Winograd>,
     /// The variable of the epilogue's result.
     pub result: Var,
@@ -106,7 +106,8 @@ impl Convolution {
         self.groups > 1 && self.groups == self.channels && self.groups == self.filters
     }
 
-    /// Whether several groups share a panel of packed weights, which requires the channels-last layout.
+    /// Whether panels (blocks of adjacent filters in the packed weights) contain filters of several groups. This requires few
+    /// filters per group and the channels-last layout.
     pub fn shares_panels(&self) -> bool {
         let [groups, channels, filters] =
             [self.groups, self.channels / self.groups, self.filters / self.groups]
@@ -141,8 +142,8 @@ impl Convolution {
         }
     }
 
-    /// Returns the tile of Winograd's algorithm if the algorithm is used: for 3 x 3 filters with strides of 1 in channels-last
-    /// layout, if it is faster. `None` otherwise.
+    /// Returns the output tile of Winograd's algorithm if the convolution uses this algorithm: for 3 x 3 filters with strides of
+    /// 1 in channels-last layout, if it is faster. `None` otherwise.
     pub fn active_winograd(&self) -> Option<Winograd> {
         let ones = self.strides == [1, 1] && self.dilation == [1, 1] && self.groups == 1;
         let is_profitable = ones

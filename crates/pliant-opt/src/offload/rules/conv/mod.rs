@@ -73,7 +73,7 @@ pub(super) fn info() -> RuleInfo {
     )
 }
 
-/// Returns the tile of Winograd's algorithm that the setting `winograd` selects; `None` if it is off.
+/// Returns the output tile of Winograd's algorithm that the setting `winograd` selects; `None` if the setting is off.
 fn winograd_setting(ctx: &PassContext) -> Option<Winograd> {
     match ctx.winograd() {
         "off" => None,
@@ -192,7 +192,7 @@ impl Rule for Conv {
 }
 
 impl Conv {
-    /// Returns (packed weights of a phase, number of filters of a panel). Packed weights are cached.
+    /// Returns (packed weights of a phase, value of the kernel attribute `panel_width`). Caches packed weights.
     fn packed_weights(
         &mut self,
         packing_key: PackingKey,

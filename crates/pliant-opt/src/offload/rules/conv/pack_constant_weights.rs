@@ -54,7 +54,8 @@ pub(super) fn pack_weights(c: &Convolution, weights: &Tensor) -> Result<Tensor, 
     Tensor::from_slice(&[shape[0] * c.groups, shape[1], shape[2]], &packed)
 }
 
-/// Packs the weights of several groups into shared panels of the matrix `[taps * channels of a group, filters]`.
+/// Packs the weights of several groups into panels (blocks of adjacent filters) that contain filters of several groups. The
+/// weights are the matrix `[taps * channels of a group, filters]`.
 fn pack_shared(
     c: &Convolution,
     taps: i64,

@@ -18,7 +18,8 @@ use crate::offload::weight_packing_functions;
 /// The number of channels that one iteration of the packing loop packs. With 9 taps and 64 filters, an iteration takes about 10
 /// microseconds.
 const CHANNELS_PER_ITERATION: i64 = 16;
-/// The number of channels that are packed together for a depthwise convolution. Packed rows contain all channels.
+/// The number of channels that one iteration of the packing loop packs for a depthwise convolution. Each row of the packed
+/// weights contains all channels.
 const DEPTHWISE_BLOCK: i64 = 64;
 
 /// The non-constant weights of a convolution.
@@ -35,14 +36,14 @@ pub(super) struct NonConstantWeights {
     pub transposed: bool,
 }
 
-/// The division of the filters into blocks that are packed separately.
+/// The division of the filters of a convolution into blocks. Each block is packed separately.
 struct FilterBlocks {
-    /// The number of filters of a group. Each group is divided into blocks separately. In depthwise convolutions and with shared
-    /// panels, all filters count as one group.
+    /// The number of filters in each group. Blocks do not contain filters of several groups. For depthwise convolutions, and if
+    /// groups share panels of packed weights, all filters count as one group.
     group_filters: i64,
     /// The number of groups.
     groups: i64,
-    /// The number of filters of a block.
+    /// The number of filters in a block. The last block of a group may have fewer filters.
     width: i64,
 }
 
@@ -63,12 +64,12 @@ impl FilterBlocks {
         FilterBlocks { group_filters, groups: c.groups, width }
     }
 
-    /// The number of blocks of a group.
+    /// The number of blocks into which the filters of one group are divided.
     fn blocks_per_group(&self) -> i64 {
         (self.group_filters + self.width - 1) / self.width
     }
 
-    /// The number of blocks of all groups.
+    /// The number of blocks into which the filters of all groups are divided.
     fn count(&self) -> i64 {
         self.blocks_per_group() * self.groups
     }
@@ -111,8 +112,8 @@ fn weight_at(
     from.at(&index.collect::<Vec<_>>())
 }
 
-/// Creates the loop function that packs the weights of a convolution. Returns (call of this function, number of filters of a
-/// panel).
+/// Creates the loop function that packs the weights of a convolution. Returns (call of this function, value of the kernel
+/// attribute `panel_width`).
 pub(super) fn packing_call(
     func: &mut Function,
     c: &Convolution,

@@ -135,7 +135,7 @@ fn zero_point(matcher: &OperandMatcher<'_>, zero: Expr) -> Option<((i64, i64), O
     })
 }
 
-/// Whether any 32-bit sum times each of these scales is in the range of float32.
+/// Whether every 32-bit integer multiplied by any element of the scale `t` is in the range of float32.
 fn stays_finite(t: &Tensor) -> bool {
     let max_scale = f64::from(f32::MAX) / f64::from(1u32 << 31);
     to_f64_numbers(t).is_some_and(|all| all.iter().all(|x| x.abs() <= max_scale))

@@ -8,7 +8,8 @@ use crate::offload::dequantized::to_i32_integers;
 /// The kernel operands that represent a packed right operand.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PackedOperands {
-    /// The packed int8 integers with the dims `[panels, quads, width, 4]`. A quad consists of four adjacent rows.
+    /// The packed int8 integers with the dims `[panels, quads, width, 4]`. A panel consists of `width` adjacent columns, a quad
+    /// of four adjacent rows.
     pub quads: Expr,
     /// The int32 sums of the columns.
     pub sums: Expr,
@@ -19,7 +20,8 @@ pub(super) struct PackedOperands {
 /// A constant matrix, packed into quads of four adjacent rows.
 #[derive(Clone, Debug)]
 pub(crate) struct PackedWeights {
-    /// The packed int8 integers with the dims `[panels, quads, width, 4]`.
+    /// The packed int8 integers with the dims `[panels, quads, width, 4]`. A panel consists of `width` adjacent columns, a quad
+    /// of four adjacent rows.
     pub quads: Tensor,
     /// The int32 sums of the columns.
     pub sums: Tensor,

@@ -8,7 +8,8 @@ use super::recurrent_matcher::{Layer, Weights};
 /// The packed constant weights of a recurrent layer. Fields are `None` for non-constant weights.
 #[derive(Clone, Debug)]
 pub(super) struct PackedWeights {
-    /// The packed input weights. In `w`, `r` and `bias`, the panels of the first direction precede the panels of the second.
+    /// The packed input weights. In the fields `w`, `r` and `bias`, the values of the first direction precede those of the
+    /// second.
     pub w: Option<Tensor>,
     /// The packed recurrent weights, which are applied to the previous output.
     pub r: Option<Tensor>,

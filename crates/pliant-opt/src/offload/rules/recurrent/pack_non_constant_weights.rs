@@ -17,28 +17,31 @@ use crate::offload::weight_packing_functions::packing_call;
 /// The call of a loop function that packs weights, or an error.
 type PackingResult = Result<TirCall, LegalizeError>;
 
-/// The number of hidden units whose weights one iteration of the packing loop packs.
+/// The number of hidden units for which one iteration of the packing loop packs the weights of one gate.
 const UNITS_PER_ITERATION: i64 = UNITS as i64;
 
-/// Gates that are packed together: (index of the first gate, number of gates, number of columns of a panel).
+/// Gates that are packed together: (index of the first gate, number of gates, number of columns in a panel). A panel is a block
+/// of adjacent columns of the packed weights.
 type GateGroup = (i64, i64, i64);
 
-/// Returns the number of packed columns for the gates of a group in all hidden units, rounded up to whole panels.
+/// Returns the number of columns of the packed weights that the gates of a group need for all hidden units. The number is a
+/// multiple of the width of a panel (a block of adjacent columns).
 fn columns(l: &Layer, (_, gates, width): GateGroup) -> i64 {
     let units = (l.hidden + UNITS_PER_ITERATION - 1) / UNITS_PER_ITERATION * UNITS_PER_ITERATION;
     (units * gates + width - 1) / width * width
 }
 
-/// Returns (first hidden unit, number of hidden units) of block `q` of a group of `gates` gates. The last block may have fewer
-/// units.
+/// Returns (first hidden unit, number of hidden units) of block `q` of the weights of `gates` gates. A block contains the weights
+/// of one gate for up to 16 hidden units.
 fn unit_range(l: &Layer, q: &Expr, gates: i64) -> (Expr, Expr) {
     let first = te::floordiv(q, &te::int(gates)) * UNITS_PER_ITERATION;
     let rest = te::binary(BinOp::Max, &(te::int(l.hidden) - &first), &te::int(0));
     (first, te::binary(BinOp::Min, &rest, &te::int(UNITS_PER_ITERATION)))
 }
 
-/// Emits the loops that pack the weights of a group of gates, with the dims `[directions, gates * hidden, k]`, into panels. The
-/// panels begin at column `start` of the `total_columns` columns of each direction.
+/// Emits the loops that pack the weights of a group of gates, with the dims `[directions, gates * hidden, k]`, into panels
+/// (blocks of adjacent columns). The panels of the group begin at column `start` of the `total_columns` columns of each
+/// direction.
 fn write_gates(
     b: &mut te::Body,
     l: &Layer,

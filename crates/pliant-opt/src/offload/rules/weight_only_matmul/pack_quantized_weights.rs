@@ -8,7 +8,8 @@ use crate::offload::dequantized::{DequantizedWeights, MAX_ZERO_POINT, Matrix};
 /// Minimum number of rows that share a scale. With fewer rows, the scales would take as much memory as the packed integers save.
 const MIN_GROUP_SIZE: usize = 8;
 
-/// Maximum relative error of a zero point in float32, so that its first 16 bits are exact.
+/// Maximum relative error by which rounding to float32 may change a zero point. Within this limit, the 16 most significant bits
+/// of the zero point are exact.
 const MAX_RELATIVE_ERROR: f64 = 1.0 / (1 << 16) as f64;
 
 /// Packs a dequantized constant. `None` if the kernels do not support it.

@@ -10,10 +10,11 @@ use pliant_tensor::Tensor as Constant;
 /// A right operand of reduced precision in the format that the kernels read.
 #[derive(Clone, Debug)]
 pub(crate) struct PackedWeights {
-    /// The panels: int8 integers; pairs of 4-bit integers of two rows in one uint8; or pairs of bfloat16 numbers of two rows.
+    /// The operand as panels (blocks of adjacent columns). The elements are int8 integers, uint8 pairs of 4-bit integers from two
+    /// rows, or pairs of bfloat16 numbers from two rows.
     pub panels: Constant,
-    /// For quantized integers: (number of rows that share a scale, scales, zero points), with scales and zero points in panels of
-    /// float32. `None` for bfloat16.
+    /// For quantized integers: (number of rows that share a scale, scales, zero points). Scales and zero points are float32, and
+    /// packed as panels like the integers. `None` for bfloat16.
     pub groups: Option<(i64, Constant, Option<Constant>)>,
 }
 
