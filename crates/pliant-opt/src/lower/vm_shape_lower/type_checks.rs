@@ -520,7 +520,7 @@ impl FunctionLowering<'_> {
     fn unsolvable_error(&self, func: &Function, dim_match: &DimMatch, dim: usize) -> PassError {
         let text = func.syms.display(dim_match.dims[dim]);
         let problem = Problem::new(format!(
-            "{location} is {text}, which does not define its symbols",
+            "{location} is declared as {text}, but its symbols cannot be computed from the actual size",
             location = dim_match.describe_dim(dim)
         ));
         PassError::User(vec![problem.with_help(
