@@ -102,13 +102,16 @@ impl MayWrite {
 struct Calls {
     /// Whether the function contains in-place calls.
     in_place: bool,
-    /// Whether the function calls function values (closures or parameters), or passes them to operators.
+    /// Whether the function calls function values (closures or parameters), or passes them to operators. Such a function value
+    /// may be any function of the module that writes to its arguments.
     values: bool,
     /// The functions of the module to which the function refers.
     globals: BTreeSet<Arc<str>>,
-    /// Whether any function in `globals` has a pure type. A function with a pure type may still write to its arguments.
+    /// Whether the function refers to a function of the module that has a pure type. Such a function may still write to its
+    /// arguments.
     pure_globals: bool,
-    /// Whether the function, or a local function in it, has function parameters.
+    /// Whether the function, or a local function in it, has parameters that are functions. Such a parameter may write to its
+    /// arguments although its type is pure.
     takes_functions: bool,
 }
 

@@ -72,15 +72,16 @@ pub struct Rewriter<'r> {
     /// The processed bindings of the current block.
     done: Vec<Binding>,
     current: Option<CurrentBinding>,
-    /// The operands of replaced values. [`finish`](Self::finish) removes the bindings of these variables if they are no longer
-    /// used.
+    /// The variables that may be unused after the rewrite, because replaced values read them. [`finish`](Self::finish) removes
+    /// the bindings of those that are unused.
     maybe_unused: Vec<Var>,
     /// Variables whose binding was replaced by another variable (`y = x`).
     copies: Vec<Var>,
     rewrites: usize,
     /// The maximum number of rewrites in the function, after which the rules are assumed not to terminate.
     limit: usize,
-    /// The number of variables that the function had initially.
+    /// The number of variables that the function had before the rewrite. Variables with this index or a higher one were created
+    /// by rules.
     initial_vars: usize,
 }
 

@@ -25,7 +25,7 @@ enum Operand<'a> {
     /// A tensor with these sizes.
     Sized(&'a [SizePattern]),
     Tuple(usize),
-    /// A tuple of this many integers, which an operator may accept as a shape.
+    /// A tuple of this number of integers, which an operator may accept as a shape.
     Sizes(usize),
     Shape,
 }
@@ -46,7 +46,7 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// Creates an operand of this kind.
+    /// Creates the sample operand as an expression in the function `f`.
     fn create_in(self, f: &mut Function) -> Expr {
         let ty = match self {
             Operand::Any => TypeData::Any,

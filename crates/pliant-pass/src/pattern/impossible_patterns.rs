@@ -105,7 +105,7 @@ fn problem_at(table: &PatternTable, id: NodeId, ops: &dyn OpRegistry) -> Option<
     }
 }
 
-/// If `reason` returns a reason for every operator in the list, returns that of the first operator; otherwise `None`.
+/// If `reason` returns a reason for every operator in the list, returns the reason for the first operator; otherwise `None`.
 fn reason_for_all(list: &[Op], reason: impl Fn(Op) -> Option<String>) -> Option<String> {
     let mut reasons = list.iter().map(|&op| reason(op));
     let first = reasons.next()??;

@@ -253,7 +253,7 @@ pub(crate) struct ContextSearch<'a> {
     index: &'a BlockIndex,
     /// The variables that must not be matched.
     excluded: &'a FxHashSet<Var>,
-    /// The range (start, length) of candidates that are tried for the first pattern.
+    /// The range (start, length) of candidate variables that are tried for the pattern that is assigned first.
     window: (usize, usize),
     /// Whether more candidates follow this range.
     more: Cell<bool>,

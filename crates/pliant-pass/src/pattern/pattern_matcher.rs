@@ -60,12 +60,14 @@ impl Match {
             .map(|(_, e)| *e)
     }
 
-    /// Returns the size to which the match has bound the symbol `key` of the pattern.
+    /// Returns the size that the match has assigned to the symbol with the key `key` (the number that identifies the symbol in
+    /// all patterns).
     pub fn size(&self, key: u64) -> Option<Sym> {
         self.sizes.get(&key).copied()
     }
 
-    /// Returns the sizes to which the match has bound the symbols of the pattern, by the keys of the symbols.
+    /// Maps the key of each symbol (the number that identifies the symbol in all patterns) to the size that the match has
+    /// assigned to it.
     pub fn sizes(&self) -> &FxHashMap<u64, Sym> {
         &self.sizes
     }
@@ -99,7 +101,8 @@ pub(crate) enum Syms {
 pub(crate) enum Goal {
     /// The pattern matches the expression.
     Match(NodeId, Expr),
-    /// Each field pattern of an unordered tuple from index `next` on matches a different field that is not in the bit set `used`.
+    /// Each field pattern of an unordered tuple from index `next` on matches a different field of the expression. Fields in the
+    /// bit set `used` are already matched.
     Fields { tuple: NodeId, expr: Expr, next: u32, used: u64 },
     /// All values of a [`Node::SameShape`] have the same shape as the first of these values.
     SameShape(NodeId),
@@ -114,8 +117,8 @@ const END: u32 = u32::MAX;
 struct ChoicePoint {
     /// The alternative to try after backtracking.
     next: Alternative,
-    /// The length of `Search::trail` when the choice was made. `bound` and `deferred` are the lengths of `size_trail` and
-    /// `deferred_terms` at that time.
+    /// The length of `Search::trail` at the time of the choice. `bound` and `deferred` are the lengths of `size_trail` and
+    /// `deferred_terms` at that time. Backtracking restores these lengths.
     matched: usize,
     bound: usize,
     deferred: usize,
@@ -144,9 +147,10 @@ pub(crate) struct Search<'a> {
     matched: Vec<PackedOption<Expr>>,
     /// The nodes that have matched so far, in the order in which they matched. Backtracking removes nodes from the end.
     trail: Vec<NodeId>,
-    /// The sizes to which symbols of the pattern are bound, by the keys of the symbols.
+    /// Maps the key of each bound symbol (the number that identifies the symbol in all patterns) to the size to which it is
+    /// bound.
     pub(super) sizes: FxHashMap<u64, Sym>,
-    /// The keys of the bound symbols, in the order in which they were bound. Backtracking removes keys from the end.
+    /// The keys in `sizes`, in the order in which their symbols were bound. Backtracking removes keys from the end.
     pub(super) size_trail: Vec<u64>,
     /// Terms that contain symbols without a binding, each with the size that it must equal. They are compared after all goals are
     /// satisfied.

@@ -98,12 +98,14 @@ pub struct BlockMatches<'c> {
     block: Block,
     defs: Defs,
     index: BlockIndex,
-    /// The number of candidate variables for the first pattern that previous searches have tried.
+    /// The index of the next candidate variable for the pattern that is assigned first. Previous searches have tried all
+    /// candidates before it.
     from: usize,
 }
 
-/// The number of candidate variables for the first pattern that one search tries. After each match, the same candidates are
-/// tried again, because the variables of the match are excluded from then on. A small number bounds this repeated work.
+/// The number of candidate variables that one search tries for the pattern that is assigned first. After each match, the same
+/// candidates are tried again, because the variables of the match are excluded from then on. A small number bounds this repeated
+/// work.
 const WINDOW: usize = 32;
 
 impl<'c> BlockMatches<'c> {

@@ -141,8 +141,8 @@ fn reinfer(func: &mut Function, ops: &dyn OpRegistry, b: &mut Binding) {
     }
 }
 
-/// Returns the symbols of the replacement function, each with the key of the corresponding symbol of the pattern function. Two
-/// symbols correspond if they are the same dim of the same parameter.
+/// Returns the symbols of the replacement function that stand for the same dim of the same parameter as a symbol of the pattern
+/// function. Each is returned with the key (identifying number) of the symbol of the pattern function.
 fn shared_syms(pattern: &Function, replacement: &Function) -> Vec<(pliant_sym::SymVar, u64)> {
     let mut out: Vec<(pliant_sym::SymVar, u64)> = Vec::new();
     for (&p, &r) in pattern.params().iter().zip(replacement.params()) {

@@ -25,21 +25,24 @@ pub enum SizePattern {
 pub struct SizeTerm {
     /// The symbolic arena that contains the term.
     pub arena: Arc<SymArena>,
-    /// The keys of the symbols of `arena`, in the order of the symbols.
+    /// For each symbol of `arena`, in order, the number that identifies the symbol in all patterns: symbols with equal keys match
+    /// equal sizes.
     pub keys: Arc<[u64]>,
     /// The term, as an expression in `arena`.
     pub sym: Sym,
 }
 
 impl SizeTerm {
-    /// The key of a symbol of the term's arena.
+    /// Returns the number that identifies the symbol `var` in all patterns. Symbols of different terms with equal keys match
+    /// equal sizes.
     pub fn key(&self, var: SymVar) -> u64 {
         self.keys.get(var.as_u32() as usize).copied().unwrap_or(u64::from(var.as_u32()))
     }
 }
 
 impl SizePattern {
-    /// Creates the pattern of a size that is a single symbol. All patterns with the same `key` match the same size.
+    /// Creates the pattern of a size that is a single symbol. `key` identifies the symbol: all patterns with this key match equal
+    /// sizes.
     pub fn symbol(key: u64) -> Self {
         let mut arena = SymArena::default();
         let var = arena.fresh_var("n");
@@ -47,7 +50,8 @@ impl SizePattern {
         SizePattern::Term(SizeTerm { arena: Arc::new(arena), keys: Arc::new([key]), sym })
     }
 
-    /// Creates the pattern of a term: [`SizePattern::Int`] for a constant, otherwise [`SizePattern::Term`].
+    /// Creates the pattern of the term `sym`: [`SizePattern::Int`] for a constant, otherwise [`SizePattern::Term`]. `keys`
+    /// contains the number that identifies each symbol of `arena` in all patterns.
     pub fn term(arena: &Arc<SymArena>, keys: &Arc<[u64]>, sym: Sym) -> Self {
         match arena.as_int(sym) {
             Some(value) => SizePattern::Int(value),
@@ -86,7 +90,8 @@ pub enum TypePattern {
 }
 
 impl TypePattern {
-    /// Converts a type of `func` to a pattern. The symbols of the type become unknowns with the keys `keys`.
+    /// Converts a type of `func` to a pattern in which the symbols of the type match any sizes. `keys` contains the number that
+    /// identifies each symbol in all patterns; symbols with equal keys match equal sizes.
     pub fn of(func: &Function, ty: Type, arena: &Arc<SymArena>, keys: &Arc<[u64]>) -> Self {
         let sizes = |dims: &[Sym]| -> Option<Box<[SizePattern]>> {
             Some(dims.iter().map(|&d| SizePattern::term(arena, keys, d)).collect())

@@ -1,7 +1,8 @@
 //! [`Defs`]: the value, block and effect epoch of each variable of a function.
 //!
-//! The effect epoch of a binding is the number of side effects that precede it. A computation can be moved to another binding of
-//! the same epoch, because no side effect lies between them.
+//! The effect epoch of a binding is the number of side effects that precede it in the function. The body of a local function has
+//! separate epochs, because it is executed where the function is called. If two bindings have the same epoch, no side effect lies
+//! between them, so a computation can be moved from one to the other.
 
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
@@ -18,7 +19,7 @@ const ASSERT_OP: Op = Op::new("relax.assert_op");
 /// Maximum number of copies (`y = x`) that are followed from a variable to the original variable.
 const MAX_COPIES: usize = 1 << 20;
 
-/// The definition of one variable: its value, effect epoch and block.
+/// The definition of one variable: its value, its block, and its effect epoch (the number of side effects before its binding).
 #[derive(Clone, Copy, Default)]
 struct Def {
     value: PackedOption<Expr>,
@@ -26,11 +27,13 @@ struct Def {
     block: PackedOption<Block>,
 }
 
-/// The definitions of a function's variables: their values, blocks and effect epochs.
+/// The definitions of a function's variables: for each variable, its value, its block, and its effect epoch (the number of side
+/// effects before its binding).
 #[derive(Clone, Default)]
 pub struct Defs {
     defs: SecondaryMap<Var, Def>,
-    /// The graph functions that may write to their arguments although their types are pure.
+    /// The graph functions whose calls count as side effects, because they may write to their arguments although their types are
+    /// pure.
     writers: Option<MayWrite>,
 }
 
@@ -71,7 +74,8 @@ impl Defs {
         defs
     }
 
-    /// Records the definition of a variable.
+    /// Records the definition of the variable that the binding `b` binds. `epoch` is the number of side effects before the
+    /// binding.
     pub fn define(&mut self, func: &Function, b: Binding, epoch: u32, block: Block) {
         let mut value = b.value;
         if let ExprData::Var(v) = func.expr(value)
@@ -116,8 +120,8 @@ impl Defs {
         e
     }
 
-    /// Returns the value to which a variable is bound, like [`Defs::value`], if it has the same effect epoch as `var`. Otherwise
-    /// returns the variable unchanged.
+    /// Returns the value to which a variable is bound, like [`Defs::value`], if no side effect lies between the binding of the
+    /// variable and the binding of `var`. Otherwise returns the variable unchanged.
     pub fn value_in_epoch(&self, func: &Function, e: Expr, var: Var) -> Expr {
         let epoch = self.epoch(var);
         let mut e = e;
