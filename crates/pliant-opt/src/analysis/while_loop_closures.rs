@@ -1,5 +1,5 @@
-//! Finds the closures that loops call in lowered functions: `R.while_loop` whose condition or body is a `vm.builtin.make_closure`
-//! of a known function.
+//! Finds the closures that loops call in lowered functions. In such a function, the condition or the body of an `R.while_loop` is
+//! a `vm.builtin.make_closure` of a known function.
 
 use std::sync::Arc;
 

@@ -419,8 +419,8 @@ impl BlockBuilder {
     }
 }
 
-/// Pushes the bindings of a block of an inlined body. If the call is in a dataflow block, an inlined block without control flow
-/// becomes a part of this dataflow block, and any other inlined block splits it.
+/// Pushes the bindings of a block of an inlined body to the work list. If the call is in a dataflow block, an inlined block
+/// without control flow becomes a part of this dataflow block, and any other inlined block splits the dataflow block.
 fn push_inlined_block(
     func: &mut Function,
     data: BlockData,

@@ -147,7 +147,7 @@ struct Reshapes {
     inputs: FxHashMap<Var, Expr>,
     /// Maps the result of each transpose to its operand and its axes.
     transposes: FxHashMap<Var, (Expr, Vec<usize>)>,
-    /// Whether transposes are merged: no call writes to its operands.
+    /// Whether chains of transposes are merged. This is the case if no call of the module writes to its operands.
     merges_transposes: bool,
     subst: Substitution,
     /// Variables that must not become aliases of their operand, for example because a call overwrites them.

@@ -145,7 +145,7 @@ fn calls_merged_function(func: &Function, merged: &FxHashMap<Arc<str>, MergedFun
     names.iter().any(|n| merged.contains_key(n))
 }
 
-/// Returns the functions that have a use other than calls with tensors of known shape.
+/// Returns the functions that cannot be merged because they have a use other than calls with tensors of known shape.
 fn functions_with_other_uses(
     module: &IRModule,
     merged: &FxHashMap<Arc<str>, MergedFunction>,

@@ -130,7 +130,8 @@ fn copy_views(func: &mut Function, views: &FxHashSet<Var>) {
     }
 }
 
-/// Returns the views that must be copied, because a call may write to their memory while another variable refers to it.
+/// Returns the views that must be copied, because a call may write to their memory while another variable refers to the same
+/// memory.
 fn views_to_copy(func: &Function, aliases: &mut MemoryAliases) -> FxHashSet<Var> {
     let mut views = Vec::new();
     let mut read_counts: FxHashMap<Var, usize> = FxHashMap::default();

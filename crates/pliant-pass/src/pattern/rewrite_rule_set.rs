@@ -30,7 +30,8 @@ pub struct RuleSet {
     by_op: FxHashMap<Op, Vec<u32>>,
     /// The indices of the rules that may match calls of any operator.
     any_op: Vec<u32>,
-    /// The indices of the rules that may match values other than operator calls, each with a bit set of the kinds of values.
+    /// The indices of the rules that may match values other than operator calls, each with the bit set of the kinds of values
+    /// that the rule may match.
     others: Vec<(u32, u16)>,
 }
 

@@ -47,8 +47,8 @@ pub(super) struct Graph {
     pub calls: Vec<bool>,
     /// Maps each variable of the block to its node.
     pub index: FxHashMap<Var, u32>,
-    /// For each node, the number of impure calls before it. A group must not contain nodes on both sides of such a call, because
-    /// the whole group is computed at the position of its last node.
+    /// The epoch of each node: the number of impure calls before it. A group contains only nodes of one epoch, because the whole
+    /// group is computed at the position of its last node.
     pub epochs: Vec<u32>,
 }
 

@@ -91,8 +91,8 @@ impl Groups {
         }
     }
 
-    /// Returns the nodes on all paths from a node to its post-dominator `sink`, without `sink`. `None` if the pattern of one of
-    /// these nodes is not allowed, or if the merged group would be too large.
+    /// Returns the nodes on all paths from a node to its post-dominator `sink`, without `sink`. `None` if `allowed` rejects the
+    /// fusion pattern of `sink` or of a node between `node` and `sink`, or if the merged group would be too large.
     fn nodes_before_sink(
         &mut self,
         graph: &Graph,

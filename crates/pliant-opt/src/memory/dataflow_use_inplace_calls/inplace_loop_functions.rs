@@ -116,8 +116,8 @@ fn enclosing_loops_and_block(f: &PrimFunc, target: Stmt) -> Option<(Vec<Var>, &B
     None
 }
 
-/// Whether no element is written twice: each block axis is bound to its own loop, each index is its own block axis or 0, and no
-/// loop or axis is left over.
+/// Whether no element is written twice: each block axis is bound to its own loop variable, each index of the write is a different
+/// block axis or 0, and all loops and axes are used.
 fn writes_each_element_once(
     f: &PrimFunc,
     block: &BlockData,

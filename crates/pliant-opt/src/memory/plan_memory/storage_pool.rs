@@ -12,7 +12,8 @@ use crate::analysis::liveness::AT_RESULT;
 /// Maximum ratio of the size of a storage to the size of a tensor in it, if both are constant.
 const MAX_SIZE_RATIO: i64 = 16;
 
-/// Maximum number of free storages of non-constant size whose size is compared with the size of a tensor if no size is equal.
+/// Maximum number of non-constant sizes of free storages that are compared with the size of a tensor, if no free storage has
+/// exactly the size of the tensor. Each comparison requires a proof.
 const MAX_COMPARED_SIZES: usize = 16;
 
 /// A storage with its size in bytes.

@@ -14,7 +14,7 @@ use crate::common::matmul_and_conv_operands::{ADD, MATMUL, defining_operands};
 const TANH: Op = Op::new("relax.tanh");
 const LOGICAL_OR: Op = Op::new("relax.logical_or");
 
-/// Maximum number of additions and masks that are applied to the scores of one attention.
+/// Maximum number of additions and masks that are applied to the scores of one attention. The search gives up if there are more.
 const MAX_LAYERS: usize = 6;
 /// Maximum magnitude of the offset between the positions of queries and keys in a positional mask.
 const MAX_DISTANCE: i64 = 1 << 30;
@@ -175,8 +175,8 @@ impl ScoreMatch {
         Some(())
     }
 
-    /// Records a tensor that is added to the scores. Its elements that are minus infinity become a mask, the rest becomes the
-    /// bias.
+    /// Records a tensor that is added to the scores. The elements of the tensor that are minus infinity become a mask, and its
+    /// other elements become the bias.
     fn add_sum(&mut self, cx: &mut RewriteCx<'_>, added: Expr, dims: &[Sym]) -> Option<()> {
         let mut rounding = self.rounding;
         let is_exact = rounding.is_none_or(|to| cx.func.ty(added).dtype() == Some(to));

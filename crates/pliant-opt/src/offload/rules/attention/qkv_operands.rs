@@ -112,7 +112,8 @@ pub(super) fn shared_heads(cx: &RewriteCx<'_>, sources: [Source; 2]) -> Option<[
     (counts[0] == counts[1]).then(|| [inner[0], inner[1]])
 }
 
-/// Finds the source tensor of a value with the dims `(batch, rows, heads, size)`, which may be a part of a wider tensor.
+/// Finds the source tensor of a value with the dims `(batch, rows, heads, size)`. The value may be a part of a wider tensor,
+/// which is then the source.
 fn tokens_source(cx: &RewriteCx<'_>, e: Expr) -> Source {
     columns_source(cx, e).unwrap_or(Source { tensor: e, layout: Layout::Tokens })
 }

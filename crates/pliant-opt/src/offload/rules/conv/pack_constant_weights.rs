@@ -73,8 +73,8 @@ fn pack_shared(
     Tensor::from_slice(&[packed.len() as i64], &packed)
 }
 
-/// Transforms filters for Winograd's algorithm, and packs them into panels of the matrix `[points of a tile * channels,
-/// filters]`. `at` returns the weight of a filter, a channel and a tap.
+/// Transforms filters for Winograd's algorithm, and packs them into panels (blocks of adjacent columns) of the matrix `[points of
+/// a tile * channels, filters]`. `at` returns the weight of a filter, a channel and a tap.
 fn pack_winograd(
     c: &Convolution,
     tile: Winograd,

@@ -10,7 +10,7 @@ use super::pack_non_constant_weights::NonConstantWeights;
 /// Maximum number of phases of a transposed convolution. Each phase is a kernel call.
 const MAX_PHASES: i64 = 64;
 
-/// Maximum number of taps and maximum dilation of a dim, because each phase stores a list of its taps.
+/// Maximum number of taps and maximum dilation of a dim. They are limited because each phase stores a list of its taps.
 const MAX_FILTER_SIZE: i64 = 1 << 16;
 
 /// The results of a transposed convolution that one kernel call computes.

@@ -15,7 +15,8 @@ pub(super) const LSTM: Op = Op::new("relax.nn.lstm");
 pub(super) const GRU: Op = Op::new("relax.nn.gru");
 pub(super) const RNN: Op = Op::new("relax.nn.rnn");
 
-/// The operand index of the biases. The constants below are the indices of the other optional operands of recurrent operators.
+/// The operand index of the biases of a recurrent operator. The following constants are the indices of its other optional
+/// operands.
 const BIAS: usize = 3;
 const LENGTHS: usize = 4;
 const INITIAL_OUTPUT: usize = 5;
