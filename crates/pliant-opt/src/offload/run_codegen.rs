@@ -52,7 +52,7 @@
 //! Symbolic shapes: outputs are allocated according to the types of the calls.
 //!
 //! # Never
-//! Keeps a function with the attribute `Codegen` whose backend has no code generator; the pass reports an error instead.
+//! Leaves a function with the attribute `Codegen` in the module if its backend has no code generator: the pass reports an error.
 
 use std::sync::Arc;
 

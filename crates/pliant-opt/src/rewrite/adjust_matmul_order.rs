@@ -35,7 +35,7 @@
 //! another reader.
 //!
 //! # Never
-//! Keeps the rounding errors of the matmuls.
+//! Guarantees bit-identical results, because the matmuls are rounded in another order.
 
 use pliant_ir::relax::{Expr, ExprData, Function, Var};
 use pliant_ir::{Attrs, IRModule, Sym};

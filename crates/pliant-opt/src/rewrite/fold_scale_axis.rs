@@ -43,7 +43,8 @@
 //! - Transposed convolutions with several groups.
 //!
 //! # Never
-//! Keeps the rounding errors of the scale. A result that overflows before a scale of 0 becomes 0 instead of NaN.
+//! Guarantees bit-identical results, because the weights are scaled instead of the sums. If the result of the convolution
+//! overflows and its scale is 0, the scaled result is 0 instead of NaN.
 
 use pliant_ir::relax::{Expr, ExprData, Var};
 use pliant_ir::{AttrValue, Attrs, DType, IRModule, Op};

@@ -34,7 +34,8 @@
 //! - All softmax if kernels are disabled.
 //!
 //! # Never
-//! Keeps the order of summation, or divides each exponential: the kernel multiplies by the reciprocal of the sum.
+//! Guarantees bit-identical results, because the kernel sums in another order, and multiplies the exponentials by the reciprocal
+//! of their sum instead of dividing them.
 
 use pliant_ir::relax::kernel_call::NewKernelCall;
 use pliant_ir::relax::{Callee, ExprData};

@@ -58,9 +58,9 @@
 //! - All attention if kernels are disabled.
 //!
 //! # Never
-//! - Keeps the order of summation, or the order of factors. Scores are the dot products of queries and keys times one factor. A
-//!   dot product that overflows float32 therefore gives infinity, even if the graph multiplies the queries by a small factor
-//!   first.
+//! - Guarantees bit-identical results, because sums and factors are reordered. Scores are the dot products of queries and keys
+//!   times one factor. A dot product that overflows float32 therefore gives infinity, even if the graph multiplies the queries by
+//!   a small factor first.
 //! - Rounds intermediate scores and weights to 16 bits.
 //! - Lets keys that a positional mask hides from a query influence the query's result, even if the keys are NaN. The same holds
 //!   for keys whose scores a boolean mask replaces by minus infinity.

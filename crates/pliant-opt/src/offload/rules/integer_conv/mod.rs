@@ -45,8 +45,8 @@
 //! - All convolutions if kernels are disabled.
 //!
 //! # Never
-//! Keeps the rounding errors of the float32 sums: the rewritten sums are exact. The limits on scales are those of the rule
-//! `integer_matmul`.
+//! Guarantees bit-identical results: the rewritten integer sums are exact, while the original float32 sums are rounded. The
+//! limits on scales are those of the rule `integer_matmul`.
 
 mod dequantized_filters;
 

@@ -48,9 +48,9 @@
 //! - All matmuls if kernels are disabled.
 //!
 //! # Never
-//! Keeps the rounding errors of the float32 sums: the rewritten sums are exact. Sums times the left scale must be in the range of
-//! float32. If a non-constant scale is near the end of this range, results may be infinite although the original matmul gives
-//! finite ones. If such a scale is infinite or NaN, results may be infinite instead of NaN.
+//! Guarantees bit-identical results: the rewritten integer sums are exact, while the original float32 sums are rounded. An
+//! integer sum times a non-constant left scale may overflow float32. The result is then infinite, even if the original matmul
+//! gives a finite result. If a non-constant left scale is infinite or NaN, results may be infinite instead of NaN.
 
 pub(super) mod dequantized_left_operand;
 pub(super) mod dequantized_right_operand;

@@ -37,7 +37,7 @@
 //! - All layers if kernels are disabled.
 //!
 //! # Never
-//! Keeps the order of summation.
+//! Guarantees bit-identical results, because the kernel sums in another order.
 
 mod pack_constant_weights;
 mod pack_non_constant_weights;

@@ -40,7 +40,7 @@
 //! - All matmuls if kernels are disabled.
 //!
 //! # Never
-//! Keeps the order of summation.
+//! Guarantees bit-identical results, because the kernel sums in another order.
 
 mod pack_quantized_weights;
 pub(crate) mod weight_only_kernel_call;
