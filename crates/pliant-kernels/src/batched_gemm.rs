@@ -8,7 +8,7 @@
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_CANCELLED, STATUS_OK};
 
 use crate::algorithm_selection::gemm::{MAX_UNSPLIT_K, POLL_WORK, by_rows, stays_whole};
-use crate::algorithm_selection::non_constant::{DOT_ROWS, MAX_DOT_RESULTS};
+use crate::algorithm_selection::non_constant_operands::{DOT_ROWS, MAX_DOT_RESULTS};
 use crate::algorithm_selection::partition::{pieces as max_pieces, unit_work};
 use crate::matmul::micro_kernel::ROWS;
 use crate::matmul::work_partition::{Partition, even_part, parallel_for};

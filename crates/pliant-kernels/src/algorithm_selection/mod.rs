@@ -26,7 +26,7 @@
 //! | [`gemm`] | pieces of a batch of products with any strides |
 //! | [`packed`] | block sizes of matrix products with a packed operand |
 //! | [`row_copies`] | when rows of A (the left operand) are copied |
-//! | [`non_constant`] | whether B (the right operand) is packed if both operands are non-constant |
+//! | [`non_constant_operands`] | whether B (the right operand) is packed if both operands are non-constant |
 //! | [`tile_registers`] | the choice between tile registers (AMX) and vector instructions |
 //! | [`quantized`] | matrix products of 8-bit integers |
 //! | [`low_precision_weights`] | matrix products by constants of 4, 8 or 16 bits |
@@ -46,7 +46,7 @@ pub mod convolution;
 pub mod fft;
 pub mod gemm;
 pub mod low_precision_weights;
-pub mod non_constant;
+pub mod non_constant_operands;
 pub mod packed;
 pub mod partition;
 pub mod quantized;

@@ -5,14 +5,16 @@
 //! multiplied, block by block of k, into scratch memory that stays in the second-level cache. If B
 //! is transposed, packing transposes blocks in registers.
 //!
-//! [`crate::algorithm_selection::non_constant`] decides whether B is packed. Measured: "Products of
-//! two non-constant operands" in `docs/internals/measurements/products.md`.
+//! [`crate::algorithm_selection::non_constant_operands`] decides whether B is packed. Measured:
+//! "Products of two non-constant operands" in `docs/internals/measurements/products.md`.
 
 use pliant_exec::abi::STATUS_OK;
 
 use super::micro_kernel::{Element, KSegment, MicroKernels, Prefetch, Tile};
 use super::row_tiling::split_evenly;
-use crate::algorithm_selection::non_constant::{depth, in_place_is_faster, transposing_is_faster};
+use crate::algorithm_selection::non_constant_operands::{
+    depth, in_place_is_faster, transposing_is_faster,
+};
 use crate::batched_gemm::Gemm;
 use crate::scratch_memory::Scratch;
 use pliant_machine::isa::Isa;
