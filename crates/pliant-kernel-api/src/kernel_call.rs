@@ -100,9 +100,9 @@ impl View {
         }) || self.shape().contains(&0)
     }
 
-    /// Whether no two elements have the same address. The test is a sufficient condition: after
-    /// sorting the dims by stride, each stride exceeds the distance that the dims with smaller
-    /// strides span.
+    /// Whether the strides show that no two elements have the same address: in the order of increasing strides, each stride
+    /// exceeds the distance from the first to the last element along all dims before it. May return false for other views
+    /// whose elements are also distinct.
     fn has_distinct_elements(&self) -> bool {
         let (shape, strides) = (self.shape(), self.strides());
         // Fast path: the strides of tensors and of their slices are descending.
@@ -424,7 +424,8 @@ impl Call {
     }
 }
 
-/// Describes the number of dims of an operand with the declared dims `dims`, and their names.
+/// Describes the expected rank of an operand with the declared dims `dims` for an error message, such as
+/// `2 (rows, columns)`.
 fn expected_rank(dims: &[&str]) -> String {
     let (count, list) = (dims.len(), dims.join(", "));
     match dims.first().is_some_and(|d| d.starts_with('*')) {
@@ -447,7 +448,8 @@ pub fn leading_dims(dims: &[&str], rank: usize) -> Option<usize> {
 /// `leading` dims of the operand. If `sizes` contains a different size for a name, returns the name, the new size and
 /// the recorded size.
 ///
-/// The caller has checked the shape: the product of the leading sizes does not overflow, unless another size is 0.
+/// The caller has checked that the number of elements does not overflow. Therefore the product of the leading sizes does
+/// not overflow either, except for a tensor without elements, whose product is clamped.
 fn unify_dims(
     sizes: &mut Sizes,
     dims: &'static [&'static str],

@@ -236,10 +236,11 @@ impl Product for f64 {
     }
 }
 
-/// If a matrix product is divided by rows, each piece except the last has a multiple of `ROW_UNIT`
-/// rows. If it is divided by columns, each piece except the last has a multiple of `COLUMN_UNIT`
-/// columns.
+/// The number of rows of every piece except the last is a multiple of this number, if a matrix
+/// product is divided by rows.
 const ROW_UNIT: usize = 6;
+/// The number of columns of every piece except the last is a multiple of this number, if a matrix
+/// product is divided by columns.
 const COLUMN_UNIT: usize = 64;
 
 /// Returns piece `index` of a matrix product that is divided into `count` pieces by its rows

@@ -261,8 +261,8 @@ fn winograd(call: &Call) -> Option<Winograd> {
     [None, Some(Winograd::Two), Some(Winograd::Four)][call.int("winograd") as usize]
 }
 
-/// Returns how to recover a weight at filter position `tap` from the packed weights: as a sum of packed rows, each a
-/// pair of row index and factor. Without Winograd, this is the row `tap` itself.
+/// Returns the rows of the packed weights whose weighted sum is the row of weights at filter position `tap`, as pairs of
+/// row index and factor. Without Winograd's algorithm, this is the row `tap` with the factor 1.
 ///
 /// The Winograd transform of a filter line (a, b, c) contains multiples of a and c as its first and last elements. The
 /// difference of its second and third elements is a multiple of b.

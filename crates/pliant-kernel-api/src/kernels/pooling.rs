@@ -10,10 +10,11 @@ use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 /// interrupt flag, because the kernel polls only between windows.
 pub const MAX_WINDOW_ELEMENTS: i64 = 1 << 24;
 
-/// Maximum number of columns of a pooling window, if channels are not the last dim.
+/// Maximum number of columns of a pooling window, if channels are not the last dim. The kernel stores one index per column
+/// of a window in an array of this length.
 pub const MAX_WINDOW_COLUMNS: i64 = 512;
-/// Maximum distance, in columns of the image, between the first and the last column of a pooling
-/// window, if channels are not the last dim.
+/// Maximum distance, in columns of the image, between the first and the last column of a pooling window, if channels are
+/// not the last dim. The kernel's buffer for a strip of columns has room for two such windows.
 pub const MAX_WINDOW_SPAN: i64 = 2047;
 
 /// Whether the kernel `pool` supports windows with `columns` columns and this dilation, if channels

@@ -9,7 +9,7 @@ use crate::{Dims, Kernel, Operand, View};
 /// Maximum number of input elements from which a result is interpolated, along one axis.
 pub const MAX_TAPS: i64 = 16;
 
-/// Maximum number of columns of an image.
+/// Maximum number of columns of an image. The kernel stores offsets within an image row as 32-bit integers.
 pub const MAX_COLUMNS: i64 = 1 << 30;
 
 /// The declaration of the kernel `resize`: resizing of images.

@@ -111,8 +111,8 @@ fn check_panel_width(sizes: &Sizes) -> Result<(), String> {
     }
 }
 
-/// Checks that the attribute `group` is even or at least the number of rows of the weight, and that the panel width is
-/// supported.
+/// Checks that the attribute `group` (the number of adjacent rows of the weight that share a scale) is even or at least
+/// the number of rows, and that the panel width is supported.
 fn check_group(call: &Call, sizes: &Sizes) -> Result<(), String> {
     let (group, inner) = (call.int("group"), sizes.get("inner"));
     if group < inner && group % 2 != 0 {

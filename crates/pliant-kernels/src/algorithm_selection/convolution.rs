@@ -6,11 +6,11 @@ pub use pliant_tensor::may_share_panels;
 
 use super::partition::pieces;
 
-/// Maximum number of output pixels of a block. All pixels of a block use the same slice of the
-/// weights. The slice has this many rows. With 64 filters, it takes three quarters of the
-/// first-level cache. On Emerald Rapids, blocks of 96 pixels with slices are 1.2 times as fast as
-/// without slices at 7 x 7 x 512, and as fast at other sizes. On Zen 5, blocks of 64 pixels take
-/// 1.05 to 1.2 times as long.
+/// Maximum number of output pixels of a block. The kernel multiplies the inputs of all pixels of a
+/// block by one slice of the weights after the other. The results of a block for 64 filters take
+/// up to three quarters of the first-level cache. On Emerald Rapids, blocks of 96 pixels with
+/// slices are 1.2 times as fast as without slices at 7 x 7 x 512, and as fast at other sizes. On
+/// Zen 5, blocks of 64 pixels take 1.05 to 1.2 times as long.
 pub fn block_pixels() -> usize {
     (Machine::host().caches.l1 / 4 * 3 / (64 * size_of::<f32>())).clamp(24, MAX_BLOCK_PIXELS)
 }
@@ -25,7 +25,8 @@ pub fn short_pieces() -> usize {
 pub fn depthwise_unit() -> usize {
     Machine::host().rates.depthwise
 }
-/// Number of elements that are copied per microsecond.
+/// Number of elements that a thread copies per microsecond, from which the time of pooling and of
+/// the input copies of convolutions is estimated.
 pub fn copied_unit() -> usize {
     Machine::host().rates.copied
 }
@@ -75,8 +76,9 @@ const MIN_BAND_LINES: usize = 4;
 /// For 3 x 3 filters with stride 1 and 32 groups, this implementation is 12 times as fast as
 /// the GEMM for 4 channels per group, 5 times for 8, 3 times for 16 and 2 times for 32.
 const MAX_GROUP_WIDTH: i64 = 32;
-/// Maximum number of elements of a line buffer: half of the first-level cache. A line buffer may be
-/// larger if the shortest permitted part of an output row needs more elements. Not measured.
+/// Maximum number of elements of a line buffer, which contains copies of the input rows that an
+/// output row of a grouped convolution depends on: half of the first-level cache. A line buffer may
+/// be larger if the shortest permitted part of an output row needs more elements. Not measured.
 pub fn line_elements() -> usize {
     Machine::host().caches.l1 / 2 / size_of::<f32>()
 }

@@ -27,10 +27,10 @@ pub fn depthwise_unit() -> usize {
     pliant_machine::Machine::host().rates.depthwise / 2
 }
 
-/// Returns how many pieces a convolution is divided into, by results and by panels of filters.
-/// It has `rows` results and `panels` panels, and takes about `units` microseconds. Results are
-/// divided first, because every piece by panels repeats the im2col copy of the inputs. Not
-/// measured.
+/// Returns the numbers of pieces into which the results and the panels of filters of a convolution
+/// are divided. The convolution has `rows` results and `panels` panels, and takes about `units`
+/// microseconds. Results are divided first, because every division of the panels repeats the im2col
+/// copy of the inputs. Not measured.
 pub fn piece_grid(rows: usize, panels: usize, units: usize) -> (usize, usize) {
     use super::partition::{MAX_PIECES, MIN_PIECE_UNITS, pieces};
     use crate::matmul::row_tiling::TILE_ROWS;

@@ -9,8 +9,8 @@ use std::mem::MaybeUninit;
 use crate::simd::Lanes;
 use crate::simd::register_transpose::Transpose;
 
-/// Maximum number of elements of a square block on any machine. A square block has as many vectors
-/// as a vector has lanes.
+/// Number of elements of the buffers for the partial sums of one query and a vector of keys: one
+/// vector of partial sums for each lane, with up to 16 lanes.
 const BLOCK: usize = 256;
 
 /// The arguments of [`dots`], which computes the scores of `rows` queries with `keys` keys. Strides count elements.

@@ -348,8 +348,9 @@ unsafe fn exponentials<L: MathLanes<Elem = f32> + Reduce>(
 }
 
 /// Scales rows of results. After the last block of keys (`last`), multiplies each row by the
-/// reciprocal of its sum of weights; after earlier blocks, multiplies it by [`Row::factor`]. A row
-/// whose sum is 0 attends to no key.
+/// reciprocal of its sum of weights; after earlier blocks, multiplies it by [`Row::factor`]. After
+/// the last block, a row whose sum of weights is 0 attends to no key, and its results are set to
+/// [`ScoreBlock::fully_masked`].
 ///
 /// # Safety
 /// The conditions of [`softmax_rows`] hold; `out` has the rows and columns of the results.

@@ -45,11 +45,13 @@ struct Planes {
     /// Number of elements of a phase: the pixels of a padded image row with the same position
     /// modulo the stride.
     phase: usize,
-    /// Number of elements of a padded image row. The following fields are the numbers of elements
-    /// of an image plane `[y, x]`, of a channel, and of all channels.
+    /// Number of elements of a padded image row.
     line: usize,
+    /// Number of elements of a padded plane `[y, x]` of a channel.
     plane: usize,
+    /// Number of elements of a padded channel.
     channel: usize,
+    /// Number of elements of a padded image: all channels.
     image: usize,
 }
 

@@ -196,7 +196,8 @@ pub(super) unsafe fn run(
 }
 
 impl ImplicitGemm<'_> {
-    /// Returns the number of columns of the widest tile.
+    /// Returns the number of columns (filters) of the widest register tile that the convolution
+    /// uses.
     fn widest(&self) -> usize {
         self.s.group_filters().min(self.kernels.columns())
     }

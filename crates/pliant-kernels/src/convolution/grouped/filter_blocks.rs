@@ -1,4 +1,5 @@
-//! Divides the filters of a grouped convolution into blocks of one or two vectors.
+//! Divides the filters of a grouped convolution into blocks. The filters of a block are columns of
+//! one panel of weights and fill one or two vectors.
 
 use pliant_tensor::SHARED_FILTERS;
 
@@ -73,7 +74,8 @@ impl FilterBlocks {
         }
     }
 
-    /// Returns the maximum number of filters of a block, if several groups share a panel.
+    /// Returns the maximum number of filters of a block, if several groups share a panel: one
+    /// vector of filters, or two if each group has so many filters.
     fn max_filters(&self) -> usize {
         if self.filters >= 2 * self.lanes { 2 * self.lanes } else { self.lanes }
     }
@@ -110,8 +112,9 @@ impl FilterBlocks {
         }
     }
 
-    /// The number of blocks of a group, for groups that share no panels. All panels of a group except the last are
-    /// full.
+    /// Returns the number of blocks of filters of one group, if each group has its own panels of
+    /// weights. The filters of each panel are divided into blocks of at most two vectors. All
+    /// panels of a group have `width` filters, except that the last may have fewer.
     fn blocks_per_group(&self) -> usize {
         let width = self.width.unwrap_or(SHARED_FILTERS);
         let full = (self.filters - 1) / width;

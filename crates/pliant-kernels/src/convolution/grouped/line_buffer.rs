@@ -2,11 +2,13 @@
 //! number of rows is the number of input rows that the filter spans. New rows for the next output
 //! row replace rows that are no longer needed.
 //!
-//! A row consists of cells. A cell has [`CELL`] channels of a pixel, or is a vector in which each
-//! lane has a channel of its own group. With stride `s`, the cells of pixels 0, `s`, `2 s` and so
-//! on come first (phase 0), then the cells of pixels 1, `s + 1` and so on. So the cells for the
-//! same tap of adjacent results are adjacent, and one loop with compile-time strides handles all
-//! strides, dilations and paddings.
+//! A row consists of cells, which are arrays of channels of one pixel. If all filters of a vector
+//! belong to one group, a cell contains [`CELL`] adjacent channels of that group. If they belong to
+//! several groups, a cell is a vector with one channel per lane, which belongs to the group of that
+//! lane's filter. With stride `s`, the cells of pixels 0, `s`, `2 s` and so on come first (phase
+//! 0), then the cells of pixels 1, `s + 1` and so on. So the cells for the same tap of adjacent
+//! results are adjacent, and one loop with compile-time strides handles all strides, dilations and
+//! paddings.
 
 use std::ops::Range;
 
@@ -17,32 +19,37 @@ use crate::algorithm_selection::convolution::line_elements;
 use crate::matmul::micro_kernel::prefetch_line;
 use crate::simd::lane_permutation::{MAX_LANES, Permute};
 
-/// Number of channels of a pixel in one cell, for cells that hold channels of only one group.
+/// Number of adjacent channels of a pixel that the line buffer stores together (in a cell), if all
+/// filters of a vector belong to the same group.
 pub(super) const CELL: usize = 16;
-/// Maximum number of channels per group, for vectors that contain filters of several groups.
+/// Maximum number of channels of a group, if a vector contains filters of several groups. The line
+/// buffer has one permutation for each of these channels.
 const SPREAD: usize = 8;
 
 /// The layout of a line buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LineBuffer {
-    /// The number of elements (channels) of a cell.
+    /// The number of elements of a cell (an array of channels of one pixel).
     cell: usize,
-    /// The number of cells of a pixel.
+    /// The number of cells (arrays of channels) of a pixel, which is also the number of planes of a
+    /// row.
     pub planes: usize,
     /// The number of phases: classes of pixels with the same remainder modulo the stride.
     phases: usize,
-    /// The number of cells of one phase (class of pixels with the same remainder modulo the stride)
-    /// in a row.
+    /// The number of pixels of a row in one phase (class of pixels with the same remainder modulo
+    /// the stride).
     pub phase_cells: usize,
-    /// The number of elements of one plane of a row. A plane consists of one cell for each pixel.
+    /// The number of elements of one plane of a row. A plane contains one cell (array of channels)
+    /// of each pixel.
     pub plane: usize,
     /// The number of input rows that the filter spans in its second dim, including dilation.
     pub rows: usize,
-    /// The number of input channels for one vector of filters, if the filters belong to several
-    /// groups.
+    /// The number of input channels that one vector of filters reads, if the filters belong to
+    /// several groups: all channels of these groups.
     inputs: usize,
-    /// For each channel of a group, the input channel for each lane of a vector, relative to the
-    /// vector's first channel.
+    /// The permutations for vectors of filters of several groups. For each index of a channel
+    /// within its group and each lane, the input channel to load, relative to the first channel of
+    /// the vector's groups.
     order: [[u32; MAX_LANES]; SPREAD],
 }
 
@@ -147,7 +154,7 @@ impl LineBuffer {
         }
     }
 
-    /// Writes zeros to a range of cells in all planes of a row.
+    /// Writes zeros for a range of pixels (one cell each) to all planes of a row.
     ///
     /// # Safety
     /// The conditions of [`LineBuffer::fill_row`] hold.
@@ -163,8 +170,9 @@ impl LineBuffer {
         }
     }
 
-    /// Writes cells for filters of several groups: one cell for each pixel and each channel of a
-    /// group. Each lane of a cell contains the channel of the lane's group.
+    /// Copies pixels for vectors whose filters belong to several groups. For each pixel and each
+    /// index of a channel within its group, writes one cell: a vector whose lanes contain the
+    /// channels with this index from the groups of the lanes' filters.
     ///
     /// # Safety
     /// The conditions of [`LineBuffer::fill_row`] hold.
@@ -189,8 +197,9 @@ impl LineBuffer {
         }
     }
 
-    /// Writes `PLANES` planes of permuted pixels, or all planes if `PLANES` is 0. If `WHOLE` is
-    /// set, a pixel has at least as many channels as a vector has lanes.
+    /// Copies pixels with permuted channels to `PLANES` planes of a row, or to all planes if
+    /// `PLANES` is 0. Each plane has its own permutation. If `WHOLE` is set, each pixel has as many
+    /// input channels as a vector has lanes; otherwise it has `inputs`.
     ///
     /// # Safety
     /// The conditions of [`LineBuffer::fill_row`] hold; `inputs` elements of each pixel are valid.
@@ -220,8 +229,8 @@ impl LineBuffer {
         }
     }
 
-    /// Copies the channels of pixels to cells without permuting them. Does not read beyond the last
-    /// channel.
+    /// Copies pixels to the line buffer without permuting their channels, for vectors whose filters
+    /// belong to one group. Does not read beyond the last channel of the group.
     ///
     /// # Safety
     /// The conditions of [`LineBuffer::fill_row`] hold.

@@ -224,8 +224,9 @@ unsafe fn add_row<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SP
     }
 }
 
-/// Loads the inputs of cell `at`, one per lane. If `SPREAD` is not set, all lanes belong to the
-/// same group, and one input is broadcast to all lanes.
+/// Loads the inputs for the result with index `at` in the register tile. If `SPREAD` is set, the
+/// filters of a vector belong to several groups, and each lane gets the channel of its group.
+/// Otherwise, all lanes belong to the same group, and one input is broadcast to all lanes.
 ///
 /// # Safety
 /// The conditions of [`compute_tile`] hold.
