@@ -35,18 +35,32 @@ pub enum TensorError {
         /// The type of the tensor.
         actual: DType,
     },
-    /// Two shapes, or a shape and its strides, do not match.
+    /// The tensor does not have the shape or rank that the operation requires.
     ShapeMismatch {
-        /// The expected shape or strides.
+        /// The required shape.
         expected: Vec<i64>,
         /// The shape of the tensor.
         actual: Vec<i64>,
+    },
+    /// The shape and the strides of a view have different lengths.
+    StridesMismatch {
+        /// The shape of the view.
+        shape: Vec<i64>,
+        /// The strides of the view, in elements.
+        strides: Vec<i64>,
     },
     /// The number of elements of the data does not match the shape.
     LengthMismatch {
         /// The number of elements of the shape.
         expected: usize,
         /// The number of elements of the data.
+        actual: usize,
+    },
+    /// The number of bytes of the data does not match the shape and the element type.
+    ByteLengthMismatch {
+        /// The number of bytes of a tensor with this shape and element type.
+        expected: usize,
+        /// The number of bytes of the data.
         actual: usize,
     },
     /// The operation requires a contiguous tensor.
@@ -114,6 +128,15 @@ impl fmt::Display for TensorError {
             }
             TensorError::ShapeMismatch { expected, actual } => {
                 write!(f, "expected shape {expected:?}, but the tensor has shape {actual:?}")
+            }
+            TensorError::StridesMismatch { shape, strides } => {
+                write!(f, "shape {shape:?} and strides {strides:?} have different lengths")
+            }
+            TensorError::ByteLengthMismatch { expected, actual } => {
+                write!(
+                    f,
+                    "a tensor of this shape and dtype has {expected} bytes, but {actual} were given"
+                )
             }
             TensorError::LengthMismatch { expected, actual } => {
                 write!(f, "the shape has {expected} elements, but {actual} were given")

@@ -169,7 +169,7 @@ impl Tensor {
     /// storage.
     ///
     /// # Errors
-    /// `ShapeMismatch` (wrong number of strides), `NegativeDim`, `SizeOverflow`, `OutOfBounds`.
+    /// `StridesMismatch` (wrong number of strides), `NegativeDim`, `SizeOverflow`, `OutOfBounds`.
     pub fn from_storage_strided(
         storage: Storage,
         byte_offset: usize,
@@ -178,8 +178,8 @@ impl Tensor {
         dtype: DType,
     ) -> Result<Tensor, TensorError> {
         if shape.len() != strides.len() {
-            let (expected, actual) = (strides.to_vec(), shape.to_vec());
-            return Err(TensorError::ShapeMismatch { expected, actual });
+            let (shape, strides) = (shape.to_vec(), strides.to_vec());
+            return Err(TensorError::StridesMismatch { shape, strides });
         }
         let numel = checked_numel(shape, dtype)?;
         let (low, high) = byte_span(shape, strides, dtype)
@@ -228,11 +228,11 @@ impl Tensor {
     /// Creates a row-major tensor from the bytes of its elements in native byte order.
     ///
     /// # Errors
-    /// `LengthMismatch` (in bytes), `NegativeDim`, `SizeOverflow`, `OutOfMemory`.
+    /// `ByteLengthMismatch`, `NegativeDim`, `SizeOverflow`, `OutOfMemory`.
     pub fn from_bytes(shape: &[i64], dtype: DType, bytes: &[u8]) -> Result<Tensor, TensorError> {
         let expected = checked_nbytes(shape, dtype)?;
         if expected != bytes.len() {
-            return Err(TensorError::LengthMismatch { expected, actual: bytes.len() });
+            return Err(TensorError::ByteLengthMismatch { expected, actual: bytes.len() });
         }
         // SAFETY: every byte is written below.
         let storage = unsafe { Storage::uninit(expected) }?;

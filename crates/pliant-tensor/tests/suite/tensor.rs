@@ -54,7 +54,20 @@ fn views_outside_their_storage_are_rejected() {
     assert!(strided(56, &[16], &[-1]).is_err());
     assert!(strided(0, &[2, 1 << 40], &[0, 0]).is_ok());
     assert!(strided(0, &[3, 3], &[i64::MAX, i64::MIN]).is_err());
-    assert!(strided(0, &[3], &[1, 1]).is_err());
+    assert_eq!(
+        strided(0, &[3], &[1, 1]).unwrap_err().to_string(),
+        "shape [3] and strides [1, 1] have different lengths"
+    );
+}
+
+#[test]
+fn a_wrong_number_of_bytes_is_rejected() {
+    let error = Tensor::from_bytes(&[2, 3], DType::Float32, &[0; 6]).unwrap_err();
+    assert_eq!(error, TensorError::ByteLengthMismatch { expected: 24, actual: 6 });
+    assert_eq!(
+        error.to_string(),
+        "a tensor of this shape and dtype has 24 bytes, but 6 were given"
+    );
 }
 
 #[test]

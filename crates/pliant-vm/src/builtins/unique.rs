@@ -50,7 +50,7 @@ fn int64_tensor(shape: &[i64], values: impl IntoIterator<Item = i64>) -> Result<
 pub(super) fn tensor_of(shape: &[i64], dtype: DType, bytes: &[u8]) -> Result<Value, VmError> {
     let size = checked_nbytes(shape, dtype)?;
     if size != bytes.len() {
-        return Err(TensorError::LengthMismatch { expected: size, actual: bytes.len() }.into());
+        return Err(TensorError::ByteLengthMismatch { expected: size, actual: bytes.len() }.into());
     }
     let storage = memory_pool::alloc_storage(size)?;
     // SAFETY: the storage is fresh, unshared and at least `size` bytes long.
