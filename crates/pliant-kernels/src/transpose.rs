@@ -148,12 +148,12 @@ impl Plan {
 
     /// Returns the size of a tile along `read_dim` and along `write_dim`.
     ///
-    /// A line is a run of adjacent elements of one of the two tensors. One tensor has the larger
-    /// distance between its lines. An example is an image with channels first, in which each line
-    /// is in another page. A long tile accesses adjacent elements of few of these lines, so that
+    /// A line is a run of adjacent elements of the source or of the destination. In the tensor
+    /// whose lines are farther apart, such as an image with channels first whose lines are in
+    /// different pages, a long tile accesses many adjacent elements of each of a few lines, so that
     /// the hardware prefetches them. In the other tensor, it accesses one cache line of each of
-    /// many lines, which must fit in the sets of the first-level cache to which their addresses
-    /// map. Otherwise, the tile is square.
+    /// many lines. These cache lines must fit in the sets of the first-level cache to which their
+    /// addresses map. Otherwise, the tile is square.
     fn tile_size<T>(&self) -> (usize, usize) {
         let distance = self.read_dim.to.min(self.write_dim.from) * size_of::<T>();
         if Machine::host().fitting_lines(distance) < LONG_TILE_LINES {
@@ -239,8 +239,8 @@ unsafe fn row<T: Copy>(x: *const T, out: *mut T, d: Dim, count: usize) {
     }
 }
 
-/// Copies a plane that has only `N` columns: `N` adjacent elements of the destination for each
-/// index of the dim with the smallest stride in the source.
+/// Copies a plane whose size along `write_dim` is only `N`: for each index along `read_dim`, writes
+/// `N` adjacent elements of the destination.
 ///
 /// # Safety
 /// The plane lies in both tensors; `read_dim` has a stride of 1 in the source and `write_dim` in
@@ -259,8 +259,8 @@ unsafe fn few_columns<T: Copy, const N: usize>(
     }
 }
 
-/// Copies a plane that has only `N` rows. For each index of the dim with the smallest stride in the
-/// destination, reads `N` adjacent elements of the source and writes one of them to each row.
+/// Copies a plane whose size along `read_dim` is only `N`: for each index along `write_dim`, reads
+/// `N` adjacent elements of the source.
 ///
 /// # Safety
 /// The conditions of [`few_columns`] hold.
@@ -278,8 +278,9 @@ unsafe fn few_rows<T: Copy, const N: usize>(
     }
 }
 
-/// Copies a tile. If both dims are contiguous, copies most of it in square blocks that are
-/// transposed in registers.
+/// Copies a tile. If `read_dim` is contiguous in the source and `write_dim` is contiguous in the
+/// destination, copies the tile in square blocks that are transposed in registers, and only the
+/// elements outside of whole blocks one by one.
 ///
 /// # Safety
 /// The tile lies in both tensors.
@@ -312,13 +313,14 @@ unsafe fn tile<T: Copy>(
     }
 }
 
-/// The blocks of a tile whose rows are contiguous in the source, and whose columns are contiguous in the destination.
+/// A tile that is copied in square blocks. One of its dims is contiguous in the source, the other
+/// is contiguous in the destination.
 struct Blocks<T> {
     x: *const T,
     out: *mut T,
-    /// The stride between lines of the source, in elements.
+    /// The stride between lines (contiguous runs of elements) of the source, in elements.
     from: usize,
-    /// The stride between lines of the destination, in elements.
+    /// The stride between lines (contiguous runs of elements) of the destination, in elements.
     to: usize,
 }
 

@@ -144,9 +144,10 @@ impl TileEpilogue {
 
 /// Applies an epilogue that [`applies`] accepts to a tile in memory, in place.
 ///
-/// The conversion to a [`TileEpilogue`] is compiled into the loop. A converted epilogue that is
-/// stored and then copied with wider loads would wait until all earlier stores of the tile have
-/// left the store buffer: 1.2 us per tile on Intel with AVX-512.
+/// The function that contains the loop also converts the epilogue to a [`TileEpilogue`]. If the
+/// caller stored the converted epilogue, and the loop copied it with wider loads, the copy would
+/// wait until all earlier stores of the tile have left the store buffer: 1.2 us per tile on Intel
+/// with AVX-512.
 ///
 /// # Safety
 /// The conditions of [`Epilogue::finish`] hold.

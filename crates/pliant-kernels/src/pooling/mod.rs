@@ -119,9 +119,10 @@ impl<'a> Windows<'a> {
         }
     }
 
-    /// Converts the call to images with one channel, by treating each pair of a column and a
-    /// channel as one column. Returns `None` if columns are strided, or if a direct computation
-    /// would read fewer elements.
+    /// Converts channels-last images to images with one channel, by treating each pair of a column
+    /// and a channel as one column. Returns `None` if pixels or windows have a stride along the
+    /// rows, or if reducing each window as a whole reads fewer elements than reducing its rows and
+    /// then its columns.
     fn with_channels_as_columns(&self) -> Option<Windows<'a>> {
         let columns = |size: usize| size.saturating_mul(self.channels);
         let is_contiguous =

@@ -1,9 +1,10 @@
 //! Computes the next states of LSTM, GRU and plain recurrent cells from the products of states and
 //! weights.
 //!
-//! The vectors of the gates of 16 units are adjacent in the sums and in the input gates. States are
-//! padded to whole vectors, so only the stores of results handle an incomplete last vector. Gates
-//! use the elementary functions of [`crate::math`], which have errors of up to 2 ulp.
+//! For each group of 16 units, the vectors of all gates are adjacent, both in the products of
+//! states and weights and in the products of inputs and weights. States are padded to whole
+//! vectors, so only the stores of results handle an incomplete last vector. Gates use the
+//! elementary functions of [`crate::math`], which have errors of up to 2 ulp.
 //!
 //! Method: one pass over the gates of 16 units while their sums are in the nearest cache. Measured
 //! as a whole: "Recurrent layers" in `docs/internals/measurements/recurrent.md`.
@@ -199,8 +200,8 @@ unsafe fn gru<L: MathLanes<Elem = f32>>(v: &UnitVector<'_>) -> L {
     }
 }
 
-/// Values of the const parameter `KIND`, which selects the computation after a matrix product of
-/// state and weights.
+/// Value of the const parameter `KIND`, which selects the computation after a matrix product of
+/// state and weights: all gates of an LSTM. The following constants are the other values of `KIND`.
 const LSTM: u8 = 0;
 const GRU_GATES: u8 = 1;
 const GRU: u8 = 2;

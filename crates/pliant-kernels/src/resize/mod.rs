@@ -1,10 +1,11 @@
 //! The entry point of the declared kernel `resize`, and the code that nearest-neighbour resizing
 //! and interpolation share.
 //!
-//! Method: a row of an image is resized once, and kept while the following rows of results need it.
-//! Without weights, results are copies of elements, 16 bytes at a time, and equal rows of results
-//! are copied as a whole (`nearest_neighbor`). With weights, rows are resized in float32 and then
-//! added (`weighted_interpolation`).
+//! Method: an image row is resized along its columns once, and kept while the following rows of
+//! results depend on it. Without weights, results are copies of elements, 16 bytes at a time, and
+//! equal rows of results are copied as a whole (`nearest_neighbor`). With weights, image rows are
+//! resized in float32, and a row of results is a weighted sum of resized rows
+//! (`weighted_interpolation`).
 
 mod nearest_neighbor;
 mod weighted_interpolation;
@@ -47,15 +48,16 @@ impl Implementation for Resize {
     }
 }
 
-/// One axis of a resize: the sizes of the images and of the results, and for each result its
-/// neighbors (the image elements from which the result is computed).
+/// One axis of a resize: the sizes of the images and of the results along the axis, and the
+/// neighbors of each result position. The neighbors are the image positions from which the result
+/// is computed.
 #[derive(Clone, Copy)]
 struct Axis {
     /// The size of the images along the axis.
     from: usize,
     /// The size of the results along the axis.
     to: usize,
-    /// The number of image elements (neighbors) from which each result is computed.
+    /// The number of neighbors (image positions) from which each result is computed.
     taps: usize,
     /// The positions `[taps, to]` of the neighbors, which may be outside of the image.
     positions: *const i64,
@@ -64,7 +66,9 @@ struct Axis {
 }
 
 impl Axis {
-    /// The position of neighbor `tap` of a result, clamped to the image.
+    /// Returns the image position of the neighbor with index `tap` of the result position `result`,
+    /// clamped to the image. The neighbors of a result are the image positions from which it is
+    /// computed.
     ///
     /// # Safety
     /// The positions are valid, and the axis of the image is not empty.
@@ -79,25 +83,25 @@ impl Axis {
 /// Maximum number of results that are computed at once, as a vector or block.
 const MAX_LANES: usize = 16;
 
-/// The range of an image row that several adjacent results read for one tap. A tap is the index of
-/// a neighbor among the image elements from which a result is computed.
+/// The range of an image row from which several adjacent results read one input each: the neighbor
+/// with the same index (`tap`). The neighbors of a result are the image elements from which it is
+/// computed.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Window {
     /// The index of the window's first element in the row.
     first: usize,
-    /// For each result, the offset of the image element that it reads, from the first element of
-    /// the window.
+    /// For each result, the offset of its input from the first element of the window, in elements.
     offsets: [u32; MAX_LANES],
     /// Whether the window (range of an image row) fits in one vector.
     fits_vector: bool,
 }
 
 impl Axis {
-    /// Returns the range of an image row (the window) that the results `result..result + lanes`
-    /// read for the tap `tap` (the index of the neighbor). Results after the end of the row repeat
-    /// the last result. A window that fits in a vector is moved so that loading a whole vector
-    /// stays inside the row.
+    /// Returns the window (range of an image row) that contains the neighbor with index `tap` of
+    /// each of the results `result..result + lanes`. Results after the end of the row of results
+    /// repeat the last result. Near the end of the image row, the window starts earlier than
+    /// necessary, so that loading a whole vector stays inside the row.
     ///
     /// # Safety
     /// The conditions of [`Self::position`] hold; the results are not empty.

@@ -1,8 +1,8 @@
 //! Nearest-neighbour resizing: results are copies of elements.
 //!
 //! Results are copied in blocks of 16 bytes. If all bytes of a block come from 16 adjacent bytes of
-//! the image, which is true unless the image becomes smaller, one byte shuffle selects them. The
-//! source positions and the shuffle indices of the blocks are computed once for all rows.
+//! an image row, one byte shuffle copies the block. This is the case unless images become smaller.
+//! The source positions and the shuffle indices of the blocks are computed once for all rows.
 
 use std::ops::Range;
 

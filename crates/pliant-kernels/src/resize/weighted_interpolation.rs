@@ -1,9 +1,11 @@
-//! Resizing by interpolation: results are weighted sums of neighbors.
+//! Resizing by interpolation: each result is the weighted sum of its neighbors (the image elements
+//! from which it is computed).
 //!
-//! If the neighbors of a vector of results are within one vector of the image, which is true unless
-//! the image becomes smaller, they are loaded and permuted. Otherwise, they are gathered. The
+//! Adjacent results are computed as a vector. For each neighbor index, this neighbor of each of the
+//! results is read. If these inputs are within one vector of the image row, they are loaded and
+//! permuted; this is the case unless images become smaller. Otherwise, they are gathered. The
 //! permutations and offsets are computed once for all rows. Resized rows are kept while the
-//! following rows of results need them.
+//! following rows of results depend on them.
 
 use std::ops::Range;
 use std::ptr::null;
@@ -29,8 +31,8 @@ thread_local! {
 struct RowResize<'a> {
     axis: &'a Axis,
     channels: usize,
-    /// The windows for images with one channel, tap by tap. Each is the range of an image row that
-    /// one vector of results reads for one tap (index of a neighbor).
+    /// The windows for images with one channel: for each neighbor index and each vector of results,
+    /// the range of an image row that contains this neighbor of each result.
     windows: &'a [Window],
     from: *const f32,
     to: *mut f32,
@@ -136,7 +138,8 @@ struct Piece<'a> {
     /// the results have fewer rows than the image. Otherwise, rows are first resized and then
     /// added.
     sums_first: bool,
-    /// Scratch memory for the rows to add: one row for each neighbor along the vertical axis.
+    /// Scratch memory for the rows whose weighted sum is a row of results: one row for each of the
+    /// image rows from which a row of results is computed.
     terms: *mut f32,
     /// Scratch memory for a row of an image in float32.
     image_row: *mut f32,
@@ -182,8 +185,10 @@ impl Piece<'_> {
         }
     }
 
-    /// Returns the row for vertical neighbor `tap` of a row of results: a row of the image, or a
-    /// resized row. `term_sources` identifies the rows that are in scratch memory already.
+    /// Returns one of the rows whose weighted sum is a row of results. It belongs to the image row
+    /// `sources[tap]`: the image row itself if rows are added before resizing, otherwise the
+    /// resized image row. `term_sources` lists the image rows whose terms are in scratch memory
+    /// already.
     ///
     /// # Safety
     /// The conditions of [`Self::run`] hold.
@@ -301,7 +306,8 @@ unsafe fn add_rows<L: Permute>(sum: &WeightedSum<'_>) {
     }
 }
 
-/// Resizes a row of an image with one channel: each result is the weighted sum of its neighbors.
+/// Resizes an image row along its columns: each result is the weighted sum of its neighbors (the
+/// image elements from which it is computed).
 ///
 /// # Safety
 /// The machine has the instructions of `L`. The rows, positions and weights are valid.
@@ -367,7 +373,8 @@ unsafe fn resize_vector<L: Permute, const WHOLE: bool>(
     }
 }
 
-/// Returns the weight of neighbor `tap` of a result.
+/// Returns the factor of the neighbor with index `tap` in the weighted sum for the result position
+/// `result`; 1 if the axis has no weights.
 ///
 /// # Safety
 /// The weights are valid.
@@ -377,8 +384,8 @@ unsafe fn weight(axis: &Axis, tap: usize, result: usize) -> f32 {
     if axis.weights.is_null() { 1.0 } else { unsafe { *axis.weights.add(tap * axis.to + result) } }
 }
 
-/// Resizes a row of an image with several channels: each result is the weighted sum of its
-/// neighbors.
+/// Resizes a row of an image with several channels along its columns, pixel by pixel, with vectors
+/// of channels.
 ///
 /// # Safety
 /// The conditions of [`resize_row`] hold.

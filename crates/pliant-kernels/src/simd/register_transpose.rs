@@ -123,7 +123,8 @@ mod x86 {
     }
 }
 
-/// Maximum number of elements of a block of `N` by `N` on any machine.
+/// Number of elements of the buffers in which partial blocks are padded: the size of a block of `N`
+/// by `N` elements with the maximum number of lanes, 16.
 const BLOCK: usize = 256;
 
 /// Transposes a partial block of `rows` by `columns` elements, as [`Transpose::transpose`] does for a whole block.

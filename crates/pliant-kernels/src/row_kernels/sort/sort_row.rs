@@ -4,14 +4,14 @@ use super::sort_keys::{Key, Record, record};
 use super::sorting_networks::Network;
 use crate::algorithm_selection::sort::Algorithm;
 
-/// Number of elements of a row that one comparison with the current limit can exclude from the
-/// candidates.
+/// Number of elements of a block of a row. If no element of a block is within the limit for
+/// requested elements, the block is skipped as a whole.
 const BLOCK: usize = 32;
-/// Maximum number of leading elements of a row from which the initial limit for candidates is
-/// computed.
+/// Maximum number of leading elements of a row from which the initial limit for the ranks of
+/// requested elements is computed.
 const SAMPLE: usize = 4096;
-/// Number of groups into which the first [`SAMPLE`] elements are divided to compute the initial
-/// limit for candidates.
+/// Number of groups into which the first [`SAMPLE`] elements of a row are divided. The minima of
+/// the groups determine the initial limit for the ranks of requested elements.
 const GROUPS: usize = 16;
 
 /// The limit for the rank (integer key) of an element that may still belong to the requested
@@ -38,9 +38,9 @@ impl<R: Ord + Copy> Limit<R> {
     }
 }
 
-/// Calls `insert` with each element within the limit, and its position. `insert` returns the limit
-/// for the following elements. In long rows, one comparison per block of elements excludes most
-/// blocks.
+/// Calls `insert` with the value and the position of each element whose rank is within `limit`.
+/// `insert` returns the limit for the following elements. Blocks without such elements, which are
+/// most blocks of a long row, are skipped by a vectorized test.
 #[inline(always)]
 fn for_each_admitted<K: Key>(
     keys: &[K],
