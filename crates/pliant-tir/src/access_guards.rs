@@ -1,4 +1,5 @@
-//! Guards: variable bindings and checks in front of a statement that keep its accesses inside their buffers.
+//! Guards: variable bindings and checks in front of a statement. The checks ensure that the accesses of the statement stay inside
+//! their buffers.
 //!
 //! A value that is loaded from memory and determines an address is loaded once and bound to a variable. The check and the access
 //! both use the variable, so the access uses the checked value even if another thread changes the memory in between.

@@ -351,8 +351,8 @@ impl Checker {
         b
     }
 
-    /// Calls `run` with only those facts that hold in a block even if its reduction axes are empty. Facts that hold only inside
-    /// the reduction loops are not available.
+    /// Calls `run` with the facts that hold in front of the reduction loops of a block, and the ranges of the spatial axes. Facts
+    /// that hold only inside the reduction loops are not available, because these loops may have no iterations.
     fn before_reductions<T>(
         &mut self,
         f: &mut PrimFunc,

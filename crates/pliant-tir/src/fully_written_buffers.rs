@@ -17,9 +17,8 @@ use crate::check_bounds::unbounded_params;
 use crate::index_range_analysis::IndexFacts;
 use crate::statement_traversal::{direct_exprs, for_each_stmt, uses_any};
 
-/// Maximum number of iterations of the loops around a store whose variables are not used in its indices (the product of
-/// their extents). A buffer has fewer than 2**48 elements, so the number of iterations of all loops around the store
-/// fits in 64 bits.
+/// Maximum product of the extents of those loops around a store whose variables do not occur in the indices of the store. A
+/// buffer has fewer than 2**48 elements, so the product of the extents of all loops around the store then fits in 64 bits.
 const MAX_OTHER_ITERATIONS: i64 = 1 << 14;
 
 /// Whether a function writes every element of a buffer before it reads any, in every run that succeeds.

@@ -1,5 +1,5 @@
 //! InlineInjective: inlines an elementwise stage that writes a temporary into the stages that read the temporary, if
-//! recomputation is cheap.
+//! recomputation is cheap. A stage is a loop nest around one block.
 //!
 //! A stage is inlined if it has one reader or only a few operations. It is not inlined into a reduction that reads its
 //! elements more than once, nor if a matrix product would no longer be recognized, or if expensive operations would no

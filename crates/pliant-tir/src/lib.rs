@@ -9,10 +9,10 @@
 //! | `clear_scratch_buffers` | ClearScratch: zero-fills scratch buffers that are not provably written before they are read |
 //! | `fully_written_buffers` | finds buffers that are written completely before they are read |
 //! | `check_bounds` | CheckBounds: inserts a run-time check of each index that is not provably in bounds |
-//! | `access_guards` | variable bindings and checks in front of a statement that keep its accesses in bounds |
+//! | `access_guards` | variable bindings and checks in front of a statement, which ensure that its accesses are in bounds |
 //! | `index_range_analysis`, `overflow_analysis` | facts about indices and sizes, and integer arithmetic that cannot overflow |
 //! | `slow_inner_loops` | finds slow innermost loops, for `explain` |
-//! | `vector_math_checks` | inserts assertions in front of all kernel calls, for test builds |
+//! | `vector_math_checks` | inserts assertions in front of all calls of vector math functions, for test builds |
 //! | `schedule/` | DefaultSchedule: emits efficient loops for stages, which are loop nests around one block |
 //! | `lower_block_init`, `convert_blocks_to_loops` | LowerInitBlock and ConvertBlocksToLoops: replace blocks by statements in plain loops |
 //! | `unroll_loops`, `flatten_buffers`, `simplify_loop_functions`, `vectorize_loops` | lower loops to the lowered form |

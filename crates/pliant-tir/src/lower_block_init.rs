@@ -97,7 +97,7 @@ struct InitBlock {
     block: Stmt,
     /// The loops, lets and assertions from the outermost reduction loop down to the block.
     path: Vec<Stmt>,
-    /// Whether the path consists only of loops.
+    /// Whether only loops are between the outermost reduction loop and the block.
     only_loops: bool,
 }
 
@@ -194,7 +194,7 @@ struct ReductionNest<'a> {
     path: Vec<Stmt>,
     /// The loops that enclose the outermost reduction loop, outermost first.
     outer: &'a [Loop],
-    /// The variables of the reduction loops on the path, and of the reduction axes.
+    /// The variables of the reduction axes, and of the loops over which these axes run.
     reduction_vars: FxHashSet<Var>,
 }
 
@@ -220,9 +220,10 @@ impl<'a> ReductionNest<'a> {
         uses_any(f, e, &|v| self.reduction_vars.contains(&v))
     }
 
-    /// Whether the spatial loops and axes, the lets and the ranges on the path do not depend on the reduction loops. Lets that
-    /// read memory or call functions count as dependent, because they may only be evaluated if the reduction loops have at least
-    /// one iteration.
+    /// Whether nothing that determines the spatial axes of the block depends on the reduction loops: the bindings and ranges of
+    /// the axes, and the bounds of spatial loops and the values of lets between the outermost reduction loop and the block. Lets
+    /// that read memory or call functions count as dependent, because they may only be evaluated if the reduction loops have at
+    /// least one iteration.
     fn is_independent_of_reduction(&self, f: &PrimFunc) -> bool {
         let path_is_independent = self.path.iter().all(|&s| match f.stmt(s) {
             StmtData::For { var, min, extent, .. } => {
@@ -246,7 +247,8 @@ impl<'a> ReductionNest<'a> {
     }
 
     /// Whether the init would run exactly once for each point of the spatial axes: the reduction axes are at their first values
-    /// only in the first iteration of their loops. This holds if
+    /// only in the first iteration of their loops. The path consists of the statements from the outermost reduction loop down to
+    /// the block. The condition holds if
     /// - each spatial axis is a loop variable or does not depend on the loops of the path,
     /// - each reduction axis is a loop variable, or a sum of multiples of loop variables that start at 0,
     /// - an axis depends on each loop of the path.
@@ -340,9 +342,9 @@ impl<'a> ReductionNest<'a> {
         facts.range_check(f, iter.binding, iter.min, iter.extent).is_none()
     }
 
-    /// Returns the hoisted init inside copies of the spatial loops, lets and assertions of the path. The init runs only
-    /// at points in the ranges of the spatial axes, because no other statement checks these ranges if the reduction
-    /// loops have no iteration.
+    /// Returns the init to be placed in front of the outermost reduction loop. It is inside copies of the spatial loops, lets and
+    /// assertions that are between this loop and the block. The init runs only at points in the ranges of the spatial axes,
+    /// because no other statement checks these ranges if the reduction loops have no iteration.
     fn hoisted_init(&self, f: &mut PrimFunc) -> Stmt {
         let b = &self.block;
         let mut map: FxHashMap<Var, Expr> = FxHashMap::default();
@@ -402,8 +404,8 @@ impl<'a> ReductionNest<'a> {
         self.wrap_in_path(f, block, &fresh, &map)
     }
 
-    /// Wraps a statement in copies of the spatial loops, lets and assertions of the path. `fresh` contains the new variables of
-    /// these loops and lets, and `map` maps all variables to their replacements.
+    /// Wraps a statement in copies of the spatial loops, lets and assertions that are between the outermost reduction loop and
+    /// the block. `fresh` contains the new variables of these loops and lets, and `map` maps all variables to their replacements.
     fn wrap_in_path(
         &self,
         f: &mut PrimFunc,
@@ -435,7 +437,7 @@ impl<'a> ReductionNest<'a> {
     }
 
     /// Returns a copy of the init that runs only if a reduction axis is empty; `None` if no reduction axis can be empty, or if
-    /// this condition depends on loops or lets of the path.
+    /// the extent of one depends on loops or lets between the outermost reduction loop and the block.
     fn init_when_empty(&self, f: &mut PrimFunc) -> Option<Stmt> {
         let bound = self.path.clone().into_iter().filter_map(|s| match *f.stmt(s) {
             StmtData::For { var, .. } | StmtData::Let(var, ..) => Some(var),

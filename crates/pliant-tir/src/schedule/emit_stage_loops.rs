@@ -423,7 +423,8 @@ fn fuse(f: &mut PrimFunc, s: &Stage, runs: &[Range<usize>]) -> Stage {
     Stage { axes, ..s.substituted(f, &map) }
 }
 
-/// Emits a stage that has one axis as a parallel loop over chunks of constant size, around vectorized loops.
+/// Emits the loops of a stage with only one axis: a parallel loop over chunks of constant size, around vectorized loops over the
+/// points of a chunk. An axis that is not longer than one chunk gets no parallel loop.
 fn parallel_chunks(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let axis = s.axes[0];
     let Body::Store { value, .. } = s.body else {

@@ -33,7 +33,7 @@ struct Dim {
     /// For A, B and C, the dims of the buffer that the first and the last of the fused axes index; `None` for operands that the
     /// axes do not index.
     dim_ranges: [Option<(usize, usize)>; 3],
-    /// Whether, in each operand that the axis indexes, some index consists of the axis alone.
+    /// Whether, in each operand that the axis indexes, some index consists of the axis alone. Only such axes are fused.
     is_whole_index: bool,
 }
 
@@ -481,7 +481,8 @@ impl MatmulPlan {
         [&self.batch, &self.rows, &self.columns].map(|d| d.as_ref().map_or(&[][..], |d| &d.vars))
     }
 
-    /// Returns the offset, in elements, of the first element that a kernel call accesses in an operand's buffer.
+    /// Returns the offset, in elements, of the first element that a kernel call accesses in the buffer of the operand `slot` (0
+    /// for A, 1 for B, 2 for C). `origin` maps the kernel's axes to their values at this element.
     fn offset(&self, f: &mut PrimFunc, slot: usize, origin: &FxHashMap<Var, Expr>) -> Expr {
         let (buffer, indices) = &self.operands[slot];
         let indices: Vec<Expr> = indices.iter().map(|&i| substitute_expr(f, i, origin)).collect();
@@ -494,7 +495,8 @@ impl MatmulPlan {
         d.as_ref().map_or_else(|| f.int(1), |d| d.extent)
     }
 
-    /// Returns the stride, in elements, of a dim of the kernel call in an operand; 0 if the stage has no such dim.
+    /// Returns the stride, in elements, of a dim of the kernel call in the operand `slot` (0 for A, 1 for B, 2 for C); 0 if the
+    /// stage has no such dim.
     fn stride(f: &mut PrimFunc, d: &Option<Dim>, slot: usize) -> Expr {
         d.as_ref().map_or_else(|| f.int(0), |d| d.strides[slot])
     }

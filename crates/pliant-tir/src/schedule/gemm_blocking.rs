@@ -36,7 +36,8 @@ const TILE_ROWS: i64 = 6;
 /// Minimum duration of a block in microseconds, if a matmul is split into more blocks to share the work between
 /// threads.
 const MIN_BLOCK_MICROSECONDS: i64 = 4;
-/// Upper limit of the estimated duration of one matmul, in microseconds. The number of blocks depends on this estimate.
+/// The limit to which the estimated duration of one matmul, in microseconds, is clamped. The number of blocks depends on the
+/// estimate; longer matmuls get no more blocks.
 const MAX_PRODUCT_MICROSECONDS: i64 = 1 << 16;
 
 /// The number of blocks into which a matmul is split if it is large enough.

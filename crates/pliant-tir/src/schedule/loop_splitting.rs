@@ -158,8 +158,7 @@ fn cannot_overflow(f: &PrimFunc, e: Expr, unbounded: &FxHashSet<Var>) -> bool {
 }
 
 /// Returns the parameters and `let` variables whose values may exceed [`AXIS_LIMIT`], such as values that are read from memory;
-/// `None` if a loop variable or an axis may exceed it. All other variables are axes of the function or positions in parts of
-/// axes.
+/// `None` if a loop variable or an axis may exceed this limit.
 fn unbounded_variables(f: &PrimFunc) -> Option<FxHashSet<Var>> {
     let size = Interval::new(-AXIS_LIMIT, AXIS_LIMIT);
     let recorded = recorded_unbounded_params(f);

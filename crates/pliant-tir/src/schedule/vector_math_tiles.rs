@@ -41,7 +41,8 @@ fn function_of(intrin: Intrin, dtype: DType) -> Option<&'static VectorMathFuncti
     vector_math_function_for(VectorMathOperation::Elementary(intrin.name()), dtype, dtype)
 }
 
-/// Returns the data type in which an elementary function of `dtype` elements is computed.
+/// Returns the data type in which an elementary function of `dtype` elements is computed: float32 for 16-bit floats, otherwise
+/// `dtype`.
 fn compute_dtype(dtype: DType) -> DType {
     match dtype {
         DType::Float16 | DType::BFloat16 => DType::Float32,
@@ -123,8 +124,8 @@ fn tileable_functions(f: &PrimFunc, value: Expr, axis: Var) -> Vec<Expr> {
     found
 }
 
-/// Whether subexpressions must not be moved out of an expression, because they are evaluated only under a condition, or are
-/// indices or addresses.
+/// Whether the operands of an expression must stay in place instead of being computed in a tile, because they are evaluated only
+/// under a condition, or are indices or addresses.
 pub(super) fn is_opaque(f: &PrimFunc, e: Expr) -> bool {
     matches!(
         f.expr(e),
@@ -151,8 +152,9 @@ pub fn estimated_operations(f: &PrimFunc, value: Expr) -> i64 {
 /// A call of a vector math function (`pliant_vec_*`), which computes one tile of results.
 struct SliceCall {
     function: &'static VectorMathFunction,
-    /// The operands, as expressions of the axis. Operands that read the results of other calls also depend on
-    /// [`TiledValue::position`], the position in the tile.
+    /// The operands of the call, as expressions of the vectorized axis. An operand that uses the result of an earlier call in
+    /// [`TiledValue::calls`], such as `y * log(x)` in `exp(y * log(x))`, loads this result from the tile of the earlier call, at
+    /// [`TiledValue::position`].
     args: Vec<Expr>,
     /// The tile that receives the results.
     tile: Buffer,
@@ -166,7 +168,7 @@ pub struct TiledValue {
     position: Var,
     /// The remaining expression, which reads the results of the calls from the tiles.
     pub value: Expr,
-    /// Whether the last call writes its results directly to the target buffer of the store.
+    /// Whether the last call writes its results directly to the buffer to which the value is stored, instead of to a tile.
     stores_result: bool,
 }
 
