@@ -88,14 +88,14 @@ impl AlignedBuf {
         self.0.ptr
     }
 
-    /// Returns the id of the owner whose data the buffer may contain. The pool that reuses the
-    /// buffer assigns it. Initially 0.
+    /// Returns the id of the owner (such as a virtual machine) whose data the buffer may contain. A memory pool assigns the id
+    /// ([`AlignedBuf::set_pool`]), so that it reuses the buffer only for the same owner. Initially 0.
     pub fn owner(&self) -> u64 {
         self.0.owner()
     }
 
-    /// Assigns the buffer to a pool. From now on it may contain data of `owner`. When its last [`Storage`] is dropped, it is passed
-    /// to `recycle`.
+    /// Assigns the buffer to a memory pool. From now on, the buffer may contain data of the owner (such as a virtual machine)
+    /// with the id `owner`. When the last [`Storage`] of the buffer is dropped, the buffer is passed to `recycle`.
     pub fn set_pool(&mut self, owner: u64, recycle: Recycle) {
         match Arc::get_mut(&mut self.0).map(|inner| &mut inner.memory) {
             Some(Memory::Own { owner: own, recycle: back, .. }) => {
@@ -257,7 +257,8 @@ impl Storage {
         self.0.len == 0
     }
 
-    /// Returns the owner id of the buffer ([`AlignedBuf::owner`]); 0 for foreign memory.
+    /// Returns the id of the owner (such as a virtual machine) whose data the memory may contain ([`AlignedBuf::owner`]); 0 for
+    /// foreign memory.
     pub fn owner(&self) -> u64 {
         self.0.owner()
     }

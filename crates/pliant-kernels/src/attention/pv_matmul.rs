@@ -24,7 +24,7 @@ use crate::simd::horizontal_reduce::Reduce;
 /// The arguments of the product of weights and values: the weights of a block of rows, the values
 /// of a block of keys, and the destination of the results.
 pub struct Block<'a> {
-    /// The visible keys of each row.
+    /// The states of the rows, with the range of keys to which each row attends (its visible keys).
     pub rows: &'a [Row],
     /// The address of the first weight. `stride` is the distance between rows, in elements. The
     /// weights of masked keys are 0.

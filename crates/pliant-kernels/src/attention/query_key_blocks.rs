@@ -204,8 +204,8 @@ impl Piece<'_> {
         }
     }
 
-    /// Sets the range of visible keys, the bias and the mask of each row for a block of keys,
-    /// `keys`.
+    /// Sets for each row the range of visible keys (to which the row attends), the bias and the
+    /// mask in the block of keys `keys`.
     fn set_visible(&self, rows: Range<usize>, keys: &Range<usize>, block: &mut ScoreBlock<'_>) {
         block.width = keys.len().next_multiple_of(self.ops.kernels.lanes);
         for (row, to) in rows.zip(block.rows.iter_mut()) {
