@@ -270,7 +270,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Analyzes a kernel call. It writes the whole buffer if the call is not inside a loop and its result operand is the whole
+    /// Analyzes a kernel call. The call writes the whole buffer if it is not inside a loop and its result operand is the whole
     /// buffer, with the dims in any order.
     fn kernel_call(&mut self, data: &StmtData) -> FirstAccess {
         let StmtData::Evaluate(e) = data else { return FirstAccess::Unknown };

@@ -159,8 +159,8 @@ fn inlinable_buffer(
     (writers == 1 && !read.contains(buffer)).then_some(*buffer)
 }
 
-/// Returns the statements after a producer stage, with the value that it computes inlined into them; `None` if this is not
-/// profitable.
+/// Returns the statements after a stage (the producer), with the value that the producer computes inlined into them; `None` if
+/// this is not profitable.
 fn inline_into_readers(
     f: &mut PrimFunc,
     producer: &Stage,

@@ -36,7 +36,7 @@ impl Interval {
         }
     }
 
-    /// Whether the interval contains all of `other`.
+    /// Whether the interval contains all integers of the interval `other`.
     pub fn contains(self, other: Interval) -> bool {
         self.lo <= other.lo && other.hi <= self.hi
     }

@@ -243,8 +243,8 @@ pub fn estimated_work(f: &mut PrimFunc, s: &Stage) -> Expr {
     f.mul(points, per_point)
 }
 
-/// Emits a stage without a reduction that is not fused with other stages. Adjacent axes are fused, a parallel loop runs over the
-/// leading axes, and the last axis is a vectorized loop.
+/// Emits the loops of a stage that has no reduction and is not fused with other stages. Adjacent axes are fused. A parallel loop
+/// runs over the leading axes, and the loop over the last axis is vectorized if possible.
 pub fn emit_spatial(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let s = without_unit_axes(f, s);
     let s = with_fused_axes(f, &s);

@@ -68,7 +68,7 @@ pub(super) struct MatmulPlan {
     batch: Option<Dim>,
     /// The axes that become loops around the kernel call.
     pub outer: Vec<Axis>,
-    /// The reduction axes among the outer axes.
+    /// The reduction axes that become loops around the kernel call.
     pub loop_reductions: Vec<Var>,
     /// The axes over which the kernel itself iterates.
     call_vars: Vec<Var>,

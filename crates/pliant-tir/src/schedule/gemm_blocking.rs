@@ -33,8 +33,8 @@ pub(super) const MAX_UNPACKED_ROWS: i64 = 192;
 pub(super) const MAX_PANELS: i64 = 4;
 /// The number of rows of the kernels' register tiles.
 const TILE_ROWS: i64 = 6;
-/// Minimum duration of a block in microseconds, if a matmul is split into more blocks to share the work between
-/// threads.
+/// Minimum duration of a block in microseconds, if a matmul is split into more blocks than their maximum size requires, to share
+/// the work between threads.
 const MIN_BLOCK_MICROSECONDS: i64 = 4;
 /// The limit to which the estimated duration of one matmul, in microseconds, is clamped. The number of blocks depends on the
 /// estimate; longer matmuls get no more blocks.
