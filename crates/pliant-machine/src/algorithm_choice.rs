@@ -11,8 +11,8 @@ const WINOGRAD_CHANNELS: i64 = 64;
 /// The number of elements of a 3 x 3 filter after the filter transform of F(2x2), the variant of Winograd's algorithm for which the
 /// other limits were measured.
 const WINOGRAD_FILTER_ELEMENTS: u64 = 16;
-/// Maximum ratio of the number of elements of a pooling window to the sum of the window's sizes in all dims, for which whole
-/// windows are reduced instead of one axis after the other.
+/// Maximum ratio of the number of elements of a pooling window to the sum of its sizes in all dims. Up to this ratio, each window
+/// is reduced as a whole; above it, one axis is reduced after the other.
 const WINDOW_RATIO: i64 = 3;
 /// Minimum number of time steps of a recurrent layer for which packing its non-constant weights is
 /// profitable.
@@ -39,8 +39,8 @@ impl Machine {
         channels.min(filters) >= WINOGRAD_CHANNELS && bytes <= self.cached_weights() as u64
     }
 
-    /// Whether reducing whole windows of a channels-last pooling is faster than reducing one axis after the other, which writes
-    /// intermediate results.
+    /// Whether channels-last pooling is faster if each window (with the sizes `window`) is reduced as a whole than if one axis is
+    /// reduced after the other. The reduction of one axis after the other reads fewer elements, but writes intermediate results.
     pub fn whole_windows_are_faster(&self, window: &[i64]) -> bool {
         let elements = window.iter().fold(1i64, |n, &k| n.saturating_mul(k));
         let sum = window.iter().fold(0i64, |n, &k| n.saturating_add(k));

@@ -19,7 +19,8 @@ pub const ALIGNMENT: usize = 64;
 const OVERHEAD: usize = ALIGNMENT + 2 * WORD + size_of::<Inner>() + 4 * WORD + OBJECT + 4 * WORD;
 const WORD: usize = size_of::<usize>();
 
-/// Minimum size in bytes of zeroed memory that comes from the operating system, which provides it as zeros without touching it.
+/// Minimum size in bytes of a zeroed buffer that is allocated without [`ALIGNMENT`] and aligned by padding. For such an
+/// allocation, the allocator uses fresh pages of the operating system, which are zero, without clearing them.
 const LARGE_ZEROED: usize = 128 << 10;
 
 /// A buffer of initialised bytes that is aligned to [`ALIGNMENT`] and freed on drop. It may contain stale data.

@@ -18,8 +18,8 @@ pub fn depth() -> usize {
     // Groups of 32 weights, the smallest common ones, stay whole.
     (rows / 32 * 32).clamp(32, MAX_DEPTH)
 }
-/// Maximum depth of a block of rows of A. A block of this depth stays in the second-level
-/// cache. Not measured separately.
+/// Maximum depth (range of `k`) of a block of rows of A. A block of this depth stays in the
+/// second-level cache. Not measured separately.
 pub const MAX_A_DEPTH: usize = 1024;
 
 /// Maximum number of rows of a block of A. A block of depth [`MAX_A_DEPTH`] takes half of the

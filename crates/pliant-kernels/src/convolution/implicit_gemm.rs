@@ -249,7 +249,8 @@ impl ImplicitGemm<'_> {
         [run / (per_row * height), run / per_row % height, run % per_row * self.taps_per_run]
     }
 
-    /// Computes the results of the slivers of a block for the filters of one panel.
+    /// Computes the results of all slivers (groups of adjacent results) of a block for the filters
+    /// of one panel.
     ///
     /// # Safety
     /// The conditions of [`run`] hold.

@@ -128,8 +128,8 @@ unsafe fn pair<L: Widen, S: StorageFormat, const ZEROS: bool, const R: usize, co
     }
 }
 
-/// Multiplies all rows of A by one panel: two rows at a time, in tiles of four, two and one
-/// vectors.
+/// Multiplies all rows of A by one panel of B: two rows of A at a time, in tiles of four, two and
+/// one vectors of columns.
 ///
 /// # Safety
 /// The conditions of [`tile`] hold.

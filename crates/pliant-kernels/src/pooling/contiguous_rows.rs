@@ -17,10 +17,12 @@ use crate::algorithm_selection::convolution::copied_unit;
 use crate::matmul::work_partition::parallel_for;
 use crate::simd::{MathLanes, for_isa};
 
-/// Maximum number of input columns of a strip with several results. The strip then takes 16 KB. Its
-/// copy, in which columns are reordered by their position modulo the stride, takes another 16 KB.
+/// Maximum number of input columns of a strip (adjacent columns that are reduced together). A strip
+/// of this size takes 16 KB. Its copy, in which columns are reordered by their position modulo the
+/// stride, takes another 16 KB.
 const STRIP_COLUMNS: usize = 4096;
-/// Maximum number of output rows whose strips are processed together.
+/// Maximum number of output rows whose strips (the columns under adjacent windows) are processed
+/// together.
 const MAX_LINES: usize = 16;
 const _: () = assert!(2 * (MAX_WINDOW_SPAN as usize + 1) <= STRIP_COLUMNS);
 

@@ -114,8 +114,9 @@ fn is_better_key<K: Key, const LARGEST: bool>(a: K, b: K) -> bool {
 
 // ---- contiguous rows ----
 
-/// Number of elements of a block. A contiguous row is divided into blocks, and the best element is
-/// searched only in the block that contains it.
+/// Number of elements of a block. A contiguous row is divided into blocks to find the block with
+/// the best element (largest or smallest). The position of this element is searched only in this
+/// block.
 const BLOCK: usize = 512;
 /// Number of elements of a block that are compared in parallel.
 const LANES: usize = 64;

@@ -75,12 +75,13 @@ components! {
 /// Maximum number of FFT plans that a thread keeps. There is one plan for each length and direction.
 const MAX_CACHED_PLANS: usize = 64;
 
-/// The FFT plans of a thread, and its memory for a row.
+/// The FFT plans that a thread keeps between calls, and the memory in which the thread transforms
+/// one row at a time.
 struct Plans {
     planner: FftPlanner<f64>,
     cached: HashMap<(usize, bool), Arc<dyn Plan<f64>>>,
     scratch: Vec<Complex<f64>>,
-    /// The complex numbers of the row, which are transformed in place.
+    /// The complex numbers of the current row, which are transformed in place.
     row: Vec<Complex<f64>>,
 }
 

@@ -288,8 +288,8 @@ impl WinogradConvolution<'_> {
         }
     }
 
-    /// Applies the output transform to the transformed results `m` of one panel, stores the
-    /// results, and applies the epilogue.
+    /// Applies the output transform to the transformed results `m` of a block of tiles and one
+    /// panel of filters, stores the results, and applies the epilogue.
     ///
     /// # Safety
     /// The conditions of [`run`] hold. `m` contains the sums of the block and the panel.
