@@ -14,7 +14,7 @@ use half::bf16;
 use crate::matmul_panels::fill_panels;
 use crate::{DType, Tensor, TensorError, panel_width};
 
-/// Fills the rows of all panels. Calls `put` for each row of the matrix and each panel. Its arguments are the memory of
+/// Fills the rows of all panels. Calls `put` for each row of the matrix and each panel. The arguments of `put` are the memory of
 /// the row in the panel (which two rows may share), the index of the row, and the range of columns of the panel.
 fn fill<T: Send>(
     out: &mut [T],

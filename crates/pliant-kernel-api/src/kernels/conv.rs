@@ -123,8 +123,8 @@ pub(super) fn flops(call: &Call, sizes: &Sizes) -> f64 {
     2.0 * results.iter().product::<f64>() * taps * size("channels") / call.int("groups") as f64
 }
 
-/// Returns the side length of the Winograd input tile minus 3 (the side length of the filter). Returns 0 for a
-/// convolution whose filters are not transformed.
+/// Returns the Winograd variant of a call as the implementation expects it: the side length of the input tile minus 3
+/// (the side length of the filter). Returns 0 for a convolution whose filters are not transformed.
 pub fn winograd_tile_minus_3(call: &Call) -> i64 {
     match call.int("winograd") {
         0 => 0,

@@ -52,7 +52,7 @@ pub static INT8: Kernel = Kernel {
     reference,
 };
 
-/// The declaration of the kernel `matmul_int4_weight`: matrix products of float32 by int4 weights.
+/// The declaration of the kernel `matmul_int4_weight`: matrix products of float32 by unsigned 4-bit integer weights.
 pub static INT4: Kernel = Kernel {
     name: "matmul_int4_weight",
     doc: "The product of float32 by a dequantized 4-bit weight, with elements from 0 to 15: `out = x @ ((weight - zeros) * scales)`.",

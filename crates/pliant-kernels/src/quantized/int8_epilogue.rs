@@ -59,8 +59,8 @@ pub struct Requantization {
 }
 
 impl IntegerEpilogue {
-    /// Returns the epilogue for a matrix of results that starts at column `column` of the original
-    /// matrix.
+    /// Returns the epilogue for the part of the results that starts at column `column`, such as the
+    /// filters of one group of a convolution.
     pub(super) fn at_column(&self, column: usize) -> IntegerEpilogue {
         let mut epilogue = *self;
         let shift = |p: &mut *const f32| {

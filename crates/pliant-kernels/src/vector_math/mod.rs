@@ -56,7 +56,8 @@ impl<T> Slices<T> {
     }
 }
 
-/// The implementations of an elementary function, for each instruction set. The machine must have the instructions.
+/// The implementations of an elementary function for each instruction set. Only implementations for
+/// instructions that the machine has may be called.
 pub struct VectorFn {
     /// The name of the intrinsic in programs.
     pub name: &'static str,

@@ -161,7 +161,7 @@ fn reduction_stage(
 }
 
 /// Splits the first reduction axis into pieces of `rows` positions. If there is one result and more than one axis, also splits
-/// the last axis, because rows may be long. Returns each original axis with its split form.
+/// the last axis, which may be long. Returns each original axis with its split form.
 fn split_axes(f: &mut PrimFunc, s: &Stage, rows: Var) -> Vec<(Axis, SplitAxis)> {
     let (first, last) = (s.axes[s.leading_spatial()], s.axes[s.axes.len() - 1]);
     let rows = f.var_expr(rows);

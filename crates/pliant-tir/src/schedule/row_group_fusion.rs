@@ -244,9 +244,9 @@ pub(super) fn divide_position(f: &mut PrimFunc, op: BinOp, a: Expr, extent: Expr
     if f.as_int(extent) == Some(0) { f.int(0) } else { f.binary(op, a, extent) }
 }
 
-/// Emits a parallel loop over chunks of rows. A row is a combination of values of the axes `vars` with these extents. `body`
-/// computes one row, and `work` is its estimated number of operations. A chunk takes about a microsecond. Small inputs form one
-/// chunk, which runs on the calling thread. The buffers `per_chunk` are allocated once per chunk.
+/// Emits a parallel loop over chunks of rows. A row is a combination of values of the axes `vars`, which have the extents
+/// `extents`. `body` computes one row, which takes about `work` operations. A chunk takes about a microsecond. Small inputs form
+/// one chunk, which runs on the calling thread. The buffers `per_chunk` are allocated once per chunk.
 pub(super) fn parallel_row_loop(
     f: &mut PrimFunc,
     vars: &[Var],

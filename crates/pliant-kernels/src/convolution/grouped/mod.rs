@@ -119,8 +119,9 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
 }
 
 impl GroupedConvolution<'_> {
-    /// Returns the piece of work with index `index`. Consecutive pieces compute different blocks of
-    /// filters, whose inputs and results are adjacent.
+    /// Returns the piece of work with index `index`. Consecutive pieces compute adjacent blocks of
+    /// filters at the same output positions, so that their inputs and results are adjacent in
+    /// memory.
     fn piece(&self, index: usize, buffer: *mut f32) -> Piece<'_> {
         let (rest, block) =
             (index / self.filter_blocks.count(), index % self.filter_blocks.count());
@@ -143,8 +144,8 @@ impl GroupedConvolution<'_> {
 }
 
 impl Piece<'_> {
-    /// Copies the weights to `to` with `lanes` columns, padded with zeros, if groups share panels and the block does not fill a
-    /// vector. Otherwise does nothing.
+    /// If groups share panels and the block of filters does not fill a vector, copies the weights
+    /// of the block to `to`, with `lanes` columns padded with zeros. Otherwise does nothing.
     ///
     /// # Safety
     /// `to` has room for `rows` vectors. The weights are valid.
