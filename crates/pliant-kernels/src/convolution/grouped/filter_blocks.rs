@@ -74,8 +74,8 @@ impl FilterBlocks {
         }
     }
 
-    /// Returns the maximum number of filters of a block, if several groups share a panel: one
-    /// vector of filters, or two if each group has so many filters.
+    /// Returns the maximum number of filters of a block, if several groups share a panel: two
+    /// vectors of filters if a group has at least so many filters, otherwise one vector.
     fn max_filters(&self) -> usize {
         if self.filters >= 2 * self.lanes { 2 * self.lanes } else { self.lanes }
     }
