@@ -16,9 +16,11 @@ use pliant_machine::isa::Isa;
 /// or 8-bit integers.
 #[derive(Clone, Copy, Debug)]
 pub struct IntegerEpilogue {
-    /// The address of an integer term for each column; null if there are none.
+    /// The address of the integers that are added to the sums, one for each column; null if there
+    /// are none.
     pub terms: *const i32,
-    /// The address of a factor for each row; null if all are 1.
+    /// The address of the factors by which the sums are multiplied, one for each row; null if all
+    /// are 1.
     pub row_scales: *const f32,
     /// The distance between the factors of adjacent rows, in elements: 0 if all rows share one
     /// factor.

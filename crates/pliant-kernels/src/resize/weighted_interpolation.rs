@@ -243,7 +243,7 @@ impl Piece<'_> {
         }
     }
 
-    /// Resizes a row of an image.
+    /// Resizes the image row `from` along its columns, and writes the result to `to`.
     ///
     /// # Safety
     /// The conditions of [`Self::run`] hold; `to` has room for a row of results.

@@ -263,7 +263,7 @@ impl Checker {
 pub(super) struct AccessBounds {
     /// For each index of the access, the size `n` for which the index must be in `0..n`.
     pub(super) sizes: Vec<Expr>,
-    /// Further conditions on the strides and dims of the buffer that must hold.
+    /// Conditions on the strides and dims of the buffer that must also be checked, because `sizes` is correct only if they hold.
     pub(super) conditions: Vec<Expr>,
     /// Whether the access has one linear index over all elements of the buffer.
     flat: bool,

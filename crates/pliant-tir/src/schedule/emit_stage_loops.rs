@@ -25,7 +25,7 @@ use crate::vectorize_loops::{divides_in_vectors, is_division};
 pub fn grain() -> i64 {
     pliant_machine::Machine::host().rates.generated as i64
 }
-/// The cost of a scalar operation relative to one lane of a vector operation.
+/// The cost of a scalar operation relative to one lane of a vector operation, from which the work of a stage is estimated.
 const SCALAR_COST: i64 = 6;
 /// Minimum extent of a reduction axis for vectorization along the axis, if the extent is known.
 const MIN_REDUCTION_LENGTH: i64 = 4;

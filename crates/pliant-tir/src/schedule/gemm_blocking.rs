@@ -31,7 +31,7 @@ pub(super) fn max_rows() -> i64 {
 pub(super) const MAX_UNPACKED_ROWS: i64 = 192;
 /// Maximum number of panels of a block.
 pub(super) const MAX_PANELS: i64 = 4;
-/// The number of rows of the kernels' register tiles.
+/// The number of rows of the kernels' register tiles. Blocks have a multiple of this number of rows.
 const TILE_ROWS: i64 = 6;
 /// Minimum duration of a block in microseconds, if a matmul is split into more blocks than their maximum size requires, to share
 /// the work between threads.

@@ -130,7 +130,7 @@ pub(super) unsafe fn run(
     unsafe { w.run_by_panels(runtime, micros) }
 }
 
-/// Number of float32 elements of a cache line.
+/// Number of float32 elements of a cache line, to which the sums in scratch memory are aligned.
 const LINE: usize = 16;
 
 thread_local! {
