@@ -174,7 +174,7 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
         check_list_length(name, list, axes)?;
     }
     check_sizes([&filter, &strides, &dilations])?;
-    check_pads(&extra)?;
+    check_pads("output_padding", &extra)?;
     let auto = attrs.choice("auto_pad", &["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"])?;
     let output_shape = attrs.ints("output_shape")?.map(<[i64]>::to_vec);
     if output_shape.as_ref().is_some_and(|w| w.len() != axes || w.iter().any(|&size| size < 1)) {
@@ -215,7 +215,7 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
             pads
         }
     };
-    check_pads(&pads)?;
+    check_pads("pads", &pads)?;
     let ints = |v: Vec<i64>| AttrValue::ints(v);
     let attrs = pliant_ir::Attrs::default()
         .with("strides", ints(strides))
@@ -230,10 +230,10 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
 
 /// The number of elements to crop from an output of size `natural`, and the number to append to it, to get the size `output_shape`.
 fn crop_and_extension(natural: i128, output_shape: i128) -> Result<(i64, i64), Problem> {
-    let part = |size: i128| {
+    let part = |name: &str, size: i128| {
         let size = i64::try_from(size.max(0))
             .map_err(|_| Problem::invalid("the size of the output overflows int64"))?;
-        check_pads(&[size]).map(|()| size)
+        check_pads(name, &[size]).map(|()| size)
     };
-    Ok((part(natural - output_shape)?, part(output_shape - natural)?))
+    Ok((part("pads", natural - output_shape)?, part("output_padding", output_shape - natural)?))
 }

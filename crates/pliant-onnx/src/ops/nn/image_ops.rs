@@ -183,7 +183,7 @@ fn col2im(n: &mut Node<'_, '_>) -> ConvertResult {
     check_list_length("dilations", &dilations, axes)?;
     check_list_length("pads", &pads, 2 * axes)?;
     check_sizes([&[], &strides, &dilations])?;
-    check_pads(&pads)?;
+    check_pads("pads", &pads)?;
     let syms = &mut n.func().syms;
     let patch = syms.product(block.iter().copied());
     let channels = syms.floordiv(dims[1], patch);
@@ -244,7 +244,7 @@ fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     let (strides, dilations, pads) =
         (list("strides", 2, 1)?, list("dilations", 2, 1)?, list("pads", 4, 0)?);
     check_sizes([&[], &strides, &dilations])?;
-    check_pads(&pads)?;
+    check_pads("pads", &pads)?;
     let [x, w, offset] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
     let (dims, filter, offset_dims) = (n.dims(x)?, n.dims(w)?, n.dims(offset)?);
     let ([b, c, h, width], [out, each, kh, kw], [_, _, oh, ow]) =

@@ -102,7 +102,7 @@ fn constant_widths(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Vec<i64>>
             2 * axes.len()
         )));
     }
-    check_pads(&pads)?;
+    check_pads("pads", &pads)?;
     if let Some(again) = (1..axes.len()).find(|&i| axes[..i].contains(&axes[i])) {
         return Err(Problem::invalid(format!("'axes' contains axis {} twice", axes[again])));
     }

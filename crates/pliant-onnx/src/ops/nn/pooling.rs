@@ -180,7 +180,7 @@ fn max_unpool(n: &mut Node<'_, '_>) -> ConvertResult {
     check_list_length("strides", &strides, axes)?;
     check_list_length("pads", &pads, 2 * axes)?;
     check_sizes([&window_dims, &strides, &[]])?;
-    check_pads(&pads)?;
+    check_pads("pads", &pads)?;
     let mut inner = dims.clone();
     for k in 0..axes {
         let syms = &mut n.func().syms;

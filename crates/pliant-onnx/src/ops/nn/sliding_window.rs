@@ -51,7 +51,7 @@ impl Window {
             "NOTSET" => {
                 if let Some(pads) = attrs.ints("pads")? {
                     check_list_length("pads", pads, 2 * axes)?;
-                    check_pads(pads)?;
+                    check_pads("pads", pads)?;
                     window.pads = pads.to_vec();
                     window.before =
                         pads[..axes].iter().map(|&pad| n.func().syms.int(pad)).collect();
@@ -145,11 +145,12 @@ pub(super) fn check_sizes(sizes: [&[i64]; 3]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Checks that amounts of padding are small enough to be added to sizes.
-pub(super) fn check_pads(pads: &[i64]) -> Result<(), Problem> {
+/// Checks that amounts of padding are small enough to be added to sizes. `name` is the attribute that contains or determines
+/// them, such as `pads`.
+pub(super) fn check_pads(name: &str, pads: &[i64]) -> Result<(), Problem> {
     match pads.iter().find(|pad| !(-MAX_PAD..=MAX_PAD).contains(*pad)) {
         Some(pad) => Err(Problem::invalid(format!(
-            "'pads' contains {pad}, whose absolute value exceeds {MAX_PAD}"
+            "'{name}' contains {pad}, whose absolute value exceeds {MAX_PAD}"
         ))),
         None => Ok(()),
     }
