@@ -60,7 +60,7 @@ pub trait Backend: Send + Sync {
     /// `pliant_exec::native_body_abi` defines their calling convention.
     ///
     /// # Errors
-    /// - [`CodegenError::Unsupported`]: the backend does not generate native bodies.
+    /// - [`CodegenError::Unsupported`]: the backend does not compile bytecode functions.
     /// - [`CodegenError::Internal`]: a bug in Pliant.
     /// - [`CodegenError::Host`]: the machine cannot generate or run code.
     fn compile_bodies(

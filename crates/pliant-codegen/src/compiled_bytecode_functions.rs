@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use pliant_exec::native_body_abi::BodyFn;
 
-/// The native bodies of a program's bytecode functions, in the order of `Executable::vm_functions`. Dropping the last clone frees
-/// the code, so keep a clone while a copied entry point is in use.
+/// The native bodies (machine code) of a program's bytecode functions, in the order of `Executable::vm_functions`. Dropping the
+/// last clone frees the code, so keep a clone while a copied entry point is in use.
 #[derive(Clone, Default)]
 pub struct CompiledBodies {
     bodies: Vec<Arc<[BodyFn]>>,
@@ -15,13 +15,14 @@ pub struct CompiledBodies {
 }
 
 impl CompiledBodies {
-    /// Creates a list of native bodies. Each body is a list of pieces, which are separate machine functions. `memory` owns the code
-    /// of all pieces.
+    /// Creates a list of native bodies (the machine code of bytecode functions). Each body is a list of machine functions, one
+    /// for each range of the function's instructions. `memory` owns the code of all bodies.
     pub fn new(bodies: Vec<Arc<[BodyFn]>>, memory: Vec<Arc<dyn Any + Send + Sync>>) -> Self {
         CompiledBodies { bodies, memory }
     }
 
-    /// Iterates over the native bodies (machine code of graph functions). Each body is a list of machine functions.
+    /// Iterates over the native bodies (the machine code of bytecode functions). Each body is a list of machine functions, one
+    /// for each range of the function's instructions.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<[BodyFn]>> {
         self.bodies.iter()
     }

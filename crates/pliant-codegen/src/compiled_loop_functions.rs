@@ -36,7 +36,8 @@ impl KernelSignature {
     /// Returns the signature of a loop function.
     ///
     /// # Errors
-    /// A handle parameter has no buffer. The error is the name of this parameter.
+    /// If a handle parameter, which stands for a tensor, has no buffer in [`PrimFunc::buffer_map`]. The error is the name of the
+    /// parameter.
     pub fn of(func: &PrimFunc) -> Result<Self, Arc<str>> {
         let mut params = Vec::with_capacity(func.params.len());
         for &p in &func.params {

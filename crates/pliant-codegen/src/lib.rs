@@ -4,7 +4,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`backend_trait`] | [`Backend`] and its options |
-//! | [`compiled_bytecode_functions`] | [`CompiledBodies`]: native bodies of bytecode functions |
+//! | [`compiled_bytecode_functions`] | [`CompiledBodies`]: machine code of bytecode functions |
 //! | [`compiled_loop_functions`] | [`CompiledKernels`]: entry points, signatures, error messages and memory of loop functions |
 //! | [`error`] | [`CodegenError`] |
 //!

@@ -52,9 +52,9 @@ pub(crate) struct SizeLocation {
     pub args: Value,
     /// The offset of the tensor argument in the argument array.
     pub argument: i32,
-    /// The offset, in the argument's descriptor, of the pointer to its dims or strides.
+    /// The offset, in the descriptor of the tensor argument, of the pointer to the list of dims or strides.
     pub list: i32,
-    /// The offset of the size in the list of dims or strides.
+    /// The offset of the dim or stride in its list.
     pub index: i32,
 }
 
@@ -140,8 +140,8 @@ impl FuncGen<'_, '_> {
         self.vars.extend(replaced.vars);
     }
 
-    /// Loads a size from a tensor argument. The memory flags of the load prevent Cranelift from merging it with the
-    /// loads of other statements.
+    /// Loads a dim or stride of a tensor argument. The memory flags of the load prevent Cranelift from merging it with the loads
+    /// of other statements, so that the loaded value is live only in the statement that uses it.
     pub fn load_size(&mut self, location: SizeLocation) -> Value {
         let descriptor =
             self.b.ins().load(types::I64, mem_flags(), location.args, location.argument);
@@ -558,7 +558,8 @@ impl FuncGen<'_, '_> {
         self.alloc_workspace(buffer, body)
     }
 
-    /// Fills stack memory with the poison pattern. `bytes` is a positive multiple of 8.
+    /// Fills stack memory with the poison pattern ([`POISON_WORD`]), so that tests detect reads of uninitialised elements.
+    /// `bytes` is a positive multiple of 8.
     fn poison(&mut self, address: Value, bytes: u32) {
         let (head, done) = (self.b.create_block(), self.b.create_block());
         let at = self.b.append_block_param(head, types::I64);

@@ -1,5 +1,4 @@
-//! Native bodies: bytecode functions compiled to machine code. `pliant_exec::native_body_abi` defines their calling
-//! convention.
+//! Compiles bytecode functions to native bodies (machine code). `pliant_exec::native_body_abi` defines their calling convention.
 
 use std::any::Any;
 use std::mem::offset_of;
@@ -29,11 +28,11 @@ use crate::function_builder::{constant_mem_flags, mem_flags};
 /// bytecode function and the index of the piece in the function.
 type Piece<'a> = (&'a VmFunction, usize);
 
-/// Maximum number of pieces (ranges of instructions of bytecode functions) in a compilation unit. Each unit has its own
-/// executable pages.
+/// Maximum number of pieces (ranges of instructions of bytecode functions) in a compilation unit. Units are compiled in parallel.
+/// Each unit has its own executable pages, so small units waste memory.
 const PIECES_PER_UNIT: usize = 32;
 
-/// Compiles all bytecode functions of the executable `exe` to native bodies.
+/// Compiles all bytecode functions of the executable `exe` to native bodies (machine code).
 pub(crate) fn compile(
     exe: &Executable,
     options: &CodegenOptions,
@@ -146,21 +145,23 @@ struct BodyGen {
     /// The address of the execution context, which the driver (the VM's loop that runs pieces) passes as an argument to every
     /// piece.
     context: Value,
-    /// The address of the VM's attention word, an integer that interrupts change. If the word
+    /// The address of the VM's attention word, an integer that changes when running functions must stop or poll. If the word
     /// changes, the piece returns to the driver (the VM's loop that runs pieces).
     attention: Value,
-    /// The address of the table of runtime functions that pieces call, [`BodyEntries`].
+    /// The address of [`BodyEntries`], the table of runtime functions that the generated code calls.
     entries: Value,
     /// The signature of all functions in [`BodyEntries`].
     entry_sig: SigRef,
-    /// For each bytecode instruction of the piece, the first block of its machine code.
+    /// For each bytecode instruction of the piece (the range of instructions that is compiled), the first basic block of its
+    /// machine code.
     blocks: Vec<Block>,
-    /// The index of the first instruction of the piece in the bytecode function.
+    /// The index, in the bytecode function, of the first instruction of the piece (the range of instructions that is compiled).
     first: usize,
-    /// The block through which the piece returns to the driver (the VM's loop that runs pieces). Its parameter is the return
-    /// code.
+    /// The basic block through which the piece (the compiled range of instructions) returns to the driver (the VM's loop that
+    /// runs pieces). Its parameter is the return code.
     exit: Block,
-    /// Blocks that exit to another piece, each with the index of the instruction at which execution continues.
+    /// The basic blocks that leave the piece (the compiled range of instructions) for another piece, each with the index of the
+    /// instruction at which execution continues.
     exits: Vec<(Block, usize)>,
 }
 
@@ -195,14 +196,15 @@ impl BodyGen {
         body
     }
 
-    /// Ends the current block: the piece returns the constant `code` to the driver (the VM's loop that runs pieces).
+    /// Ends the current basic block: the piece (the compiled range of instructions) returns the constant `code` to the driver
+    /// (the VM's loop that runs pieces).
     fn exit_with(&self, b: &mut FunctionBuilder<'_>, code: u64) {
         let code = b.ins().iconst(types::I64, code as i64);
         b.ins().jump(self.exit, &[BlockArg::Value(code)]);
     }
 
-    /// Returns the block to which a branch to instruction `at` jumps. If the instruction is in another piece of the bytecode
-    /// function, returns a new block that leaves the current piece.
+    /// Returns the basic block to which a branch to instruction `at` jumps. If the instruction is in another piece (range of
+    /// instructions) of the bytecode function, returns a new block that leaves the current piece.
     fn target(&mut self, b: &mut FunctionBuilder<'_>, at: usize) -> Block {
         if let Some(&block) = at.checked_sub(self.first).and_then(|k| self.blocks.get(k)) {
             return block;
@@ -257,15 +259,16 @@ impl BodyGen {
         b.inst_results(call)[0]
     }
 
-    /// Returns `code` from the piece to the driver (the VM's loop that runs pieces) if `condition` is nonzero.
+    /// Emits a return of `code` from the piece (the compiled range of instructions) to the driver (the VM's loop that runs
+    /// pieces) if `condition` is nonzero.
     fn exit_if(&self, b: &mut FunctionBuilder<'_>, condition: Value, code: Value) {
         let next = b.create_block();
         b.ins().brif(condition, self.exit, &[BlockArg::Value(code)], next, &[]);
         b.switch_to_block(next);
     }
 
-    /// Emits an exit from the piece if the attention word has changed. The driver (the VM's loop that runs pieces) then
-    /// resumes at instruction `at`.
+    /// Emits an exit from the piece (the compiled range of instructions) for the case that the VM's attention word has changed,
+    /// which requests an interrupt or a poll. The driver (the VM's loop that runs pieces) then resumes at instruction `at`.
     fn check_attention(&self, b: &mut FunctionBuilder<'_>, at: usize) {
         let now = b.ins().atomic_load(types::I64, mem_flags(), self.attention);
         let seen = b.ins().load(types::I64, mem_flags(), self.context, OFFSET_SEEN as i32);
@@ -274,7 +277,8 @@ impl BodyGen {
         self.exit_if(b, differs, code);
     }
 
-    /// Emits a check of the attention word before a backward branch, so that interrupts also stop loops without calls.
+    /// If the branch from instruction `at` to `target` goes backward, emits a check for interrupts before it, so that interrupts
+    /// also stop loops without calls.
     fn check_backward(&self, b: &mut FunctionBuilder<'_>, at: usize, target: usize) {
         if target <= at {
             self.check_attention(b, at);

@@ -14,14 +14,15 @@ use crate::function_builder::{FuncGen, Gen};
 /// The range of valid linear indices of a buffer.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
-    /// The smallest index; negative if a stride is negative.
+    /// The smallest valid linear index; negative if a stride is negative.
     pub first: Value,
     /// The largest valid linear index plus 1.
     pub end: Value,
 }
 
 impl FuncGen<'_, '_> {
-    /// Computes and records the limits of a buffer. Its sizes must be defined in the current block.
+    /// If access checks are enabled, computes and records the range of valid indices of a buffer. The variables in the dims and
+    /// strides of the buffer must be defined in the current basic block.
     pub fn record_limits(&mut self, buffer: Buffer) -> Gen<()> {
         if !self.unit.check_accesses {
             return Ok(());

@@ -56,7 +56,7 @@ pub(crate) fn extern_type(ty: ExternTy) -> Type {
     }
 }
 
-/// Returns the signature of a C function.
+/// Returns the signature of a machine function that follows the C calling convention.
 pub(crate) fn abi_signature(module: &impl Module, params: &[Type], result: Type) -> Signature {
     let mut sig = module.make_signature();
     sig.params.extend(params.iter().map(|&t| AbiParam::new(t)));
@@ -96,8 +96,8 @@ pub(crate) struct FuncGen<'a, 'b> {
     pub locations: FxHashMap<Buffer, BufferLocation>,
     /// The range of valid linear indices of each buffer, if the options request access checks.
     pub limits: FxHashMap<Buffer, Limits>,
-    /// Where each size variable can be loaded from in the arguments. Statements load the sizes that they use. Empty
-    /// unless `many_arguments`.
+    /// For each variable that stands for a dim or stride, where its value is stored in the arguments. Statements load the values
+    /// that they use. Empty unless [`many_arguments`](Self::many_arguments) is set.
     pub size_locations: FxHashMap<Var, SizeLocation>,
     /// The values of expressions already computed for the current statement, in blocks that dominate the current block.
     pub memo: FxHashMap<Expr, ExprValue>,

@@ -6,7 +6,7 @@
 //! | `compilation_unit` | a compilation unit: a JIT module, its linked symbols and its executable memory |
 //! | `function_builder` | the state of a machine function under construction, and its failure paths |
 //! | `function_prologue` | the prologue of a loop function: loads and checks arguments, defines size variables |
-//! | `bytecode_functions` | native bodies of bytecode functions |
+//! | `bytecode_functions` | machine code of bytecode functions |
 //! | `statements` | statements and loops |
 //! | `parallel_loop` | parallel loops, outlined into separate functions |
 //! | `buffer_accesses` | buffers: loads, stores, and allocation on the stack, in registers and in workspaces |

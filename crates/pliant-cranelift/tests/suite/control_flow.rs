@@ -324,8 +324,8 @@ fn deep_expressions_do_not_exhaust_the_stack() {
     assert_close(&c, &a, 1e-3, "deep");
 }
 
-/// Builds a loop function that calls the kernel `matmul` on an A of `rows` rows, with a distance of
-/// `row_stride` elements between rows.
+/// Builds a loop function that calls the kernel `matmul`. Its left operand A has `rows` rows, which start `row_stride` elements
+/// apart.
 fn direct_matmul(rows: i64, row_stride: i64) -> PrimFunc {
     let mut f = PrimFunc::new();
     let n = size(&mut f, "n");
