@@ -299,7 +299,8 @@ impl Executable {
         &self.metadata
     }
 
-    /// The execution mode of bytecode functions: `bytecode`, or `compiled` if they have native bodies.
+    /// The execution mode of bytecode functions: `bytecode` if the VM interprets them, or `compiled` if they are compiled to
+    /// machine code.
     pub fn exec_mode(&self) -> &str {
         self.metadata.get(EXEC_MODE).map_or("bytecode", |mode| mode)
     }

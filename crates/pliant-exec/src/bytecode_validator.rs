@@ -20,9 +20,10 @@ use crate::{ExecError, builtin_arity};
 
 /// Maximum number of registers of a function.
 pub const MAX_REGS: u32 = 1 << 22;
-/// Maximum number of bitset words that the definite-assignment analysis stores.
+/// Maximum number of bitset words that the definite-assignment analysis stores. Larger functions are not analysed.
 const MAX_ANALYSIS_WORDS: usize = 1 << 24;
-/// Maximum number of bitset words, instructions and operands that the definite-assignment analysis visits.
+/// Maximum number of bitset words, instructions and operands that the definite-assignment analysis visits. The analysis of a
+/// function stops, without an error, when this number is exceeded.
 const MAX_ANALYSIS_STEPS: usize = 1 << 28;
 
 /// Checks that an executable obeys all rules of the bytecode.

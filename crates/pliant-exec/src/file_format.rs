@@ -155,7 +155,7 @@ impl Executable {
     /// executable or one of its tensors exists.
     ///
     /// # Errors
-    /// `Io`, `Format`, `Version`, `Invalid`.
+    /// `Io` if the file cannot be read. Otherwise the same errors as [`Executable::from_bytes`].
     pub fn load(path: &Path) -> Result<Executable, ExecError> {
         // Checked before opening, because opening a pipe blocks until it has a writer.
         if !std::fs::metadata(path).map_err(|e| at_path(path, &e))?.is_file() {

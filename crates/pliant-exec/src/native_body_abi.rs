@@ -1,4 +1,4 @@
-//! The calling convention of native bodies of bytecode functions.
+//! The calling convention of native bodies: the machine code of bytecode functions.
 //!
 //! In the execution mode `compiled`, every bytecode function has machine code. Branches and jumps
 //! are machine instructions. Every call goes through a runtime entry, a function of the VM for one
@@ -16,62 +16,64 @@
 use std::mem::offset_of;
 use std::sync::atomic::AtomicU64;
 
-/// Number of bytecode instructions in a piece of a native body. Piece `k` starts at instruction `k * BODY_PIECE`.
-/// The split limits the time that the code generator spends on one machine function.
+/// Number of bytecode instructions of a function that are compiled to one machine function, called a piece. Piece `k` starts at
+/// instruction `k * BODY_PIECE`. The split limits the time that the code generator spends on one machine function.
 pub const BODY_PIECE: usize = 1024;
 
-/// The machine function of a piece of a native body. Receives the context and the instruction to
-/// start at, and returns a code such as [`RETURN`].
+/// A machine function that runs up to [`BODY_PIECE`] instructions of a bytecode function. The VM passes its state and the index
+/// `at` of the instruction to start at. Returns a code such as [`RETURN`], which states how execution continues.
 pub type BodyFn = unsafe extern "C" fn(context: *mut BodyContext, at: u32) -> u64;
 
-/// A runtime entry (a VM function that native bodies call) that executes the call at instruction `at` of the running function. If
-/// it returns 0, the body continues; the body returns any other code to the driver immediately.
+/// A VM function that executes the call at instruction `at` of the running bytecode function. The machine code of the bytecode
+/// function calls it. If it returns 0, the machine code continues; it returns any other code, such as [`ENTERED`], to the VM
+/// immediately.
 pub type BodyCall = unsafe extern "C" fn(context: *mut BodyContext, at: u32) -> u64;
 
-/// A runtime entry (a VM function that native bodies call) that evaluates the condition of the branch at instruction `at` of the
-/// running function. Returns 0 (false), 1 (true), or [`FAILED`].
+/// A VM function that evaluates the condition of the branch at instruction `at` of the running bytecode function. The machine
+/// code of the bytecode function calls it. Returns 0 (false), 1 (true), or [`FAILED`].
 pub type BodyCondition = unsafe extern "C" fn(context: *mut BodyContext, at: u32) -> u64;
 
-/// Return code of a native body: the function returns. The low 32 bits of the code are the index of the result's register.
+/// Return code of the machine code of a bytecode function ([`BodyFn`]): the bytecode function returns. The low 32 bits of the
+/// code are the index of the result's register.
 pub const RETURN: u64 = 1 << 32;
-/// Return code of a native body: the frame of a callee was pushed, and the driver (the VM's loop that runs bodies) must run the
+/// Return code of the machine code of a bytecode function ([`BodyFn`]): the frame of a callee was pushed, and the VM must run the
 /// callee from its start.
 pub const ENTERED: u64 = 2 << 32;
-/// Return code of a native body: execution continues in another piece (machine function) of the body, at the instruction
-/// whose index is in the low 32 bits of the code.
+/// Return code of the machine code of a bytecode function ([`BodyFn`]): the VM must continue in another machine function of the
+/// same bytecode function, at the instruction whose index is in the low 32 bits of the code.
 pub const JUMP: u64 = 3 << 32;
-/// Return code of a native body: the attention word has changed, for example by an interrupt. The driver (the VM's loop that runs
-/// bodies) handles the change, then resumes at the instruction whose index is in the low 32 bits of the code.
+/// Return code of the machine code of a bytecode function ([`BodyFn`]): the VM's attention word ([`BodyContext::attention`]) has
+/// changed, for example by an interrupt. The VM handles the change, then resumes at the instruction whose index is in the low 32
+/// bits of the code.
 pub const ATTENTION: u64 = 4 << 32;
-/// Return code of a native body: an error occurred, and the runtime has recorded it.
+/// Return code of the machine code of a bytecode function ([`BodyFn`]): an error occurred, and the VM has recorded it.
 pub const FAILED: u64 = 5 << 32;
 
-/// Returns the kind of a native body's return code, such as [`RETURN`]: the code with its low 32 bits cleared.
+/// Returns the kind of a code that a [`BodyFn`] has returned, such as [`RETURN`]: the code with its low 32 bits cleared.
 pub fn code_kind(code: u64) -> u64 {
     code & !0xffff_ffff
 }
 
-/// Returns the low 32 bits of a native body's return code: a register or an instruction index.
+/// Returns the low 32 bits of a code that a [`BodyFn`] has returned: the index of a register or of an instruction.
 pub fn code_payload(code: u64) -> u32 {
     code as u32
 }
 
-/// The part of the state of the driver (the VM's loop that runs native bodies) that the bodies read. The layout is part of the
-/// ABI.
+/// The part of the VM's state that the machine code of bytecode functions reads. The layout is part of the ABI.
 #[repr(C)]
 #[derive(Debug)]
 pub struct BodyContext {
-    /// The address of the VM's attention word, a counter that is incremented on every interrupt. A body reads it
+    /// The address of the VM's attention word, a counter that is incremented on every interrupt. Machine code reads the word
     /// before every call and every backward jump.
     pub attention: *const AtomicU64,
-    /// The last value of the attention word that the driver (the VM's loop that runs native bodies) has handled. If the
-    /// attention word differs, the body returns [`ATTENTION`].
+    /// The last value of the attention word that the VM has handled. If the attention word differs, the machine code returns
+    /// [`ATTENTION`].
     pub seen: u64,
-    /// The runtime entries (VM functions) that a native body may call.
+    /// The VM functions that the machine code of bytecode functions may call.
     pub entries: *const BodyEntries,
 }
 
-/// The runtime entries that native bodies call, one for each kind of callee. The entries do not unwind.
+/// The VM functions that the machine code of bytecode functions calls. They do not unwind.
 #[repr(C)]
 #[derive(Debug)]
 pub struct BodyEntries {

@@ -16,8 +16,8 @@ use crate::uninitialized_read_analysis::FirstUse;
 use crate::virtual_machine::Inner;
 use crate::{FuncValue, PackedFunc, Value, VmError};
 
-/// Machine code for an executable: its loop functions, and optionally native bodies of its bytecode functions. The table also keeps
-/// the owners of the code alive.
+/// Machine code for an executable: its loop functions, and optionally its bytecode functions (native bodies). The table also
+/// keeps the owners of the code alive.
 #[derive(Default, Clone)]
 pub struct LoopFuncTable {
     functions: FxHashMap<String, LoopFn>,
@@ -41,8 +41,9 @@ impl LoopFuncTable {
         self.functions.insert(name.into(), function);
     }
 
-    /// Adds the native body of the bytecode function `name`, split into pieces: machine functions for consecutive ranges of
-    /// its instructions. A VM uses native bodies only if every bytecode function of the executable has one.
+    /// Adds the native body (the machine code) of the bytecode function `name`, split into pieces: machine functions for
+    /// consecutive ranges of the function's instructions. A VM uses native bodies only if every bytecode function of the
+    /// executable has one.
     ///
     /// # Safety
     /// The pieces must follow the ABI in `pliant_exec::native_body_abi` and be generated from
@@ -168,7 +169,8 @@ pub(crate) struct LinkedFunction {
     pub(crate) num_regs: usize,
     pub(crate) ops: Box<[Op]>,
     pub(crate) operands: Box<[Operand]>,
-    /// The machine functions of the pieces of the function's native body. Empty if the function has no native body.
+    /// The machine code of the function: one machine function for each range of [`BODY_PIECE`] instructions. Empty if the
+    /// function is only interpreted.
     pub(crate) native: Arc<[BodyFn]>,
     /// The index of the function in the executable's function table, for error messages.
     pub(crate) index: u32,
@@ -191,7 +193,7 @@ pub(crate) enum Entry {
 /// A program after linking: its functions, constants and call targets.
 pub(crate) struct Linked {
     pub(crate) functions: Vec<LinkedFunction>,
-    /// Whether all functions of the program have native bodies.
+    /// Whether all bytecode functions of the program have machine code.
     pub(crate) native: bool,
     pub(crate) loop_funcs: Vec<LinkedLoopFunc>,
     pub(crate) packed: Vec<(String, HostFunc)>,

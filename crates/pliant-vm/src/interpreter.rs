@@ -47,16 +47,16 @@ pub(crate) struct Runner<'a> {
     flops: Flops,
     pub(crate) function: usize,
     pub(crate) base: usize,
-    /// The last value of the VM's attention word that the run has handled. If the current value differs, an interrupt,
-    /// a poll or a time limit must be handled.
+    /// The last value of the VM's attention word (an integer that interrupts, poll requests and expired time limits change) that
+    /// the run has handled. If the current value differs, the run must handle one of these events.
     pub(crate) attention: u64,
     /// The flag that an interrupt of this VM sets. Loop functions poll it. It also counts the runs that use it,
     /// including this run.
     flag: &'a InterruptFlag,
     /// The runtime that loop functions of this run receive. A nested run uses the runtime of the outer run.
     pub(crate) runtime: &'a KernelRuntime,
-    /// Whether the run is nested in another run. An interrupt of the outer run does not change this VM's attention
-    /// word, so the interpreter checks for it separately.
+    /// Whether the run is nested in another run. An interrupt of the outer run does not change the attention word of this VM
+    /// ([`Self::attention`]), so the interpreter checks for such interrupts separately.
     nested: bool,
     /// The time limit of the run, if any. Set to `None` after an interrupt, so that the interrupt is reported even if
     /// the limit expires afterwards.
@@ -295,8 +295,8 @@ impl<'a> Runner<'a> {
         if now == self.attention { Ok(()) } else { self.handle_attention(pc) }
     }
 
-    /// Handles a change of the attention word (interrupt, poll or time limit) at instruction `pc` of the running
-    /// function.
+    /// Handles a change of the VM's attention word, which an interrupt, a poll request or an expired time limit has caused, at
+    /// instruction `pc` of the running function.
     #[cold]
     pub(crate) fn handle_attention(&mut self, pc: usize) -> Result<(), VmError> {
         match self.inner.handle_attention(self.attention) {

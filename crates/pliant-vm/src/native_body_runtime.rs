@@ -18,7 +18,7 @@ use crate::executable_linker::{Callee, Op, Operand};
 use crate::interpreter::{CallOutcome, CallSite, ReturnOutcome, Runner, condition, in_function};
 use crate::{Value, VmError};
 
-/// The reason why a runtime entry stopped the run.
+/// The reason why a VM function that native bodies (machine code of bytecode functions) call has stopped the run.
 enum Failure {
     Error(VmError),
     /// A panic, which is caused by a bug. The driver (the loop that calls native bodies) resumes the panic, because native
@@ -26,7 +26,8 @@ enum Failure {
     Panic(Box<dyn Any + Send>),
 }
 
-/// The state of the driver loop that runs native bodies. Native bodies access only the first field.
+/// The state of the driver, the VM's loop that runs native bodies (machine code of bytecode functions). Native bodies access only
+/// the first field.
 #[repr(C)]
 struct State<'r, 'a> {
     context: BodyContext,
@@ -93,8 +94,8 @@ impl State<'_, '_> {
     }
 }
 
-/// Runs `op`, the operation of a runtime entry. If the operation fails or panics, records the failure in the state of the
-/// driver (the loop that calls native bodies).
+/// Runs `op`, the operation for which a native body (the machine code of a bytecode function) has called the VM. If the operation
+/// fails or panics, records the failure in the state of the driver (the loop that calls native bodies).
 ///
 /// # Safety
 /// `context` is the state of the driver that called the body, and `at` is the instruction being

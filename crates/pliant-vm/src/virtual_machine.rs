@@ -22,9 +22,9 @@ use crate::time_limit::Limit;
 use crate::uninitialized_result_check::check_poison;
 use crate::{FuncValue, Instrument, Object, PackedFunc, Value, VmError};
 
-/// Bit 0 of the attention word, which requests a poll. Running invocations compare the attention
-/// word with the value that they handled last. The other bits of the lower half count interrupts.
-/// The upper half counts expired time limits; when it changes, every run checks its own limit.
+/// Bit 0 of the VM's attention word, which requests a poll. The attention word is an integer that changes when running
+/// invocations must stop or poll. They compare the word with the value that they handled last. The other bits of the lower half
+/// count interrupts. The upper half counts expired time limits; when it changes, every run checks its own limit.
 const POLL: u64 = 1;
 const INTERRUPT: u64 = 2;
 const INTERRUPTS: u64 = (1 << 32) - INTERRUPT;
@@ -44,7 +44,7 @@ pub struct VmOptions {
     /// Packed functions that only this VM can call. They take precedence over registered packed
     /// functions.
     pub functions: FxHashMap<String, PackedFunc>,
-    /// Whether to interpret the bytecode even if native bodies exist.
+    /// Whether to interpret bytecode functions even if they have native bodies (machine code).
     pub bytecode: bool,
     /// Maximum nesting depth of calls within one invocation. Default: [`DEFAULT_DEPTH`]. In addition, all frames together have at
     /// most 16 million registers.
@@ -212,8 +212,7 @@ impl VirtualMachine {
         self.0.linked.functions.iter().map(|f| &*f.name).collect()
     }
 
-    /// Whether bytecode functions run as native bodies (machine code) (`exec_mode="compiled"`)
-    /// instead of interpreted bytecode.
+    /// Whether bytecode functions run as machine code (`exec_mode="compiled"`) instead of being interpreted.
     pub fn is_native(&self) -> bool {
         self.0.linked.native
     }
@@ -484,16 +483,16 @@ impl Inner {
         Weak::ptr_eq(&self.weak_self, other)
     }
 
-    /// Returns the attention word at the start of a run, without the bit of a pending poll, and the
-    /// interrupt flag for the run's loop functions.
+    /// Begins a run. Returns the VM's attention word (an integer that changes when running functions must stop or poll), without
+    /// the bit of a pending poll, and the interrupt flag for the run's loop functions.
     pub(crate) fn begin_run(&self) -> (u64, &InterruptFlag) {
         // Read the word first, so that an interrupt in between also stops this run.
         let attention = self.attention.load(Ordering::Relaxed) & !POLL;
         (attention, self.interrupt_flags.enter())
     }
 
-    /// Handles a changed attention word. Returns the current value, against which the run compares
-    /// the word from now on.
+    /// Handles a change of the VM's attention word (an integer that changes when running functions must stop or poll) from the
+    /// value `seen`. Returns the current value, with which the run compares the word from now on.
     pub(crate) fn handle_attention(&self, seen: u64) -> Result<u64, VmError> {
         let now = self.attention.fetch_and(!POLL, Ordering::Relaxed);
         if (now ^ seen) & INTERRUPTS != 0 {
@@ -506,12 +505,13 @@ impl Inner {
         }
     }
 
-    /// Whether the VM was interrupted after a run read the value `seen` of the attention word.
+    /// Whether the VM was interrupted after a run read the value `seen` of the VM's attention word, which counts interrupts.
     pub(crate) fn is_interrupted_since(&self, seen: u64) -> bool {
         (self.attention.load(Ordering::Relaxed) ^ seen) & INTERRUPTS != 0
     }
 
-    /// Changes the attention word, so that all runs check whether their time limits have expired.
+    /// Changes the VM's attention word, which running functions watch, so that all runs check whether their time limits have
+    /// expired.
     pub(crate) fn wake_runs(&self) {
         self.attention.fetch_add(TIME_LIMIT, Ordering::Relaxed);
     }
