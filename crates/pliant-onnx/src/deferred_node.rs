@@ -132,7 +132,12 @@ impl DeferredNode {
         let model = self.model(operands)?;
         match import_single_node(&model) {
             Ok(imported) => Ok(imported.module),
-            Err(e) => Err(e.problems.into_iter().next().unwrap_or_else(|| Problem::invalid(""))),
+            Err(e) => Err(e.problems.into_iter().next().unwrap_or_else(|| {
+                Problem::internal(
+                    "the import of a deferred node",
+                    "it failed, but reported no problem",
+                )
+            })),
         }
     }
 
