@@ -59,7 +59,7 @@ impl Specialization {
     }
 }
 
-/// The properties of one operand for which a deferred node is specialised.
+/// The properties of one operand for which a deferred node (a node that is imported at run time) is specialised.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OperandSpec {
     dtype: DType,

@@ -26,9 +26,11 @@ pub(crate) struct DimSymbols {
     /// The names of input dims in the file, and the program names derived from them. Generated names must differ from all of these.
     file_names: FxHashSet<String>,
     file_program_names: FxHashSet<String>,
-    /// The declared divisors of sizes, by the name of the size. The symbol of a size is created when the name first occurs.
+    /// The divisors that the user declares for sizes, by the name of the size. They apply when the symbol for the size is
+    /// created, at the first occurrence of the name.
     divisible: IndexMap<String, i64>,
-    /// For each size with a declared divisor, the program name of the symbol for the quotient.
+    /// For each size with a declared divisor, the program name of the symbol for the quotient, such as `n_over_4` if 4 divides
+    /// the size `n`.
     quotients: IndexMap<String, String>,
     /// The arithmetic texts of input dims that contain a symbol which no input dim defines.
     undefined: FxHashSet<String>,
@@ -63,7 +65,8 @@ impl DimSymbols {
         Ok(dims)
     }
 
-    /// Declares the divisors of sizes. A size with divisor `d` is represented as `d` times a symbol for the quotient.
+    /// Declares the divisors of sizes. A size `n` with the divisor 4 is represented as `n_over_4 * 4`, where `n_over_4` is a
+    /// symbol.
     ///
     /// # Errors
     /// If a divisor is below 1.
@@ -80,8 +83,8 @@ impl DimSymbols {
         Ok(())
     }
 
-    /// For each size with a divisor: the program name of the quotient symbol, the name of the size, and the divisor, as a flat list
-    /// in the format of [`DivisibleSizes`].
+    /// A flat list with three strings for each size with a declared divisor, in the format of [`DivisibleSizes`]: the program
+    /// name of the symbol for the quotient, such as `n_over_4`, the name of the size, and the divisor.
     pub(crate) fn divisible_triples(&self) -> Vec<String> {
         let triple = |(name, part): (&String, &String)| {
             [part.clone(), name.clone(), self.divisor(name).to_string()]
@@ -89,13 +92,14 @@ impl DimSymbols {
         self.quotients.iter().flat_map(triple).collect()
     }
 
-    /// The text of a term in which the quotient symbols are replaced by the sizes that the user declared.
+    /// The text of a term in the names that the user knows: if the user declares that 4 divides the size `n`, `n_over_4 * 4`
+    /// becomes `n`.
     pub(crate) fn display_text(&self, term: &str) -> String {
         DivisibleSizes::new(&self.divisible_triples()).in_user_symbols(term)
     }
 
-    /// The name and the declared divisor of a size, found by the program name of its quotient
-    /// symbol.
+    /// If `program_name` is the symbol for a size divided by its declared divisor, such as `n_over_4`, returns the name of the
+    /// size and the divisor, here `n` and 4.
     pub(crate) fn divisible_size(&self, program_name: &str) -> Option<(&str, i64)> {
         let (name, _) = self.quotients.iter().find(|(_, part)| *part == program_name)?;
         Some((name, self.divisor(name)))

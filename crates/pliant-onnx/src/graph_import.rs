@@ -173,7 +173,8 @@ pub(crate) struct Importer<'m> {
     /// The origin of the values that are being created: the node that is being converted. Messages
     /// about sizes use it.
     pub(crate) origin: Origin,
-    /// Whether this import runs for a deferred node. If so, a node that cannot be converted is an error and is not deferred again.
+    /// Whether this import runs at run time, for a node that the first import deferred. If so, a node that cannot be converted is
+    /// an error and is not deferred again.
     pub(crate) is_deferred_import: bool,
     spans: SourceSpans,
     size_symbols: SizeSymbols,
@@ -232,7 +233,7 @@ impl<'m> Importer<'m> {
         Importer { recorder, ..Importer::new(model) }
     }
 
-    /// Creates an importer for the model of a deferred node.
+    /// Creates an importer for the model of a deferred node, a node whose import was deferred to run time.
     fn for_deferred_node(model: &'m Model) -> Self {
         Importer { is_deferred_import: true, ..Importer::new(model) }
     }

@@ -23,12 +23,13 @@ pub const SEQUENCE_SPLIT: &str = "pliant.sequence.split";
 pub const OPTIONAL_HAS: &str = "pliant.optional.has";
 /// Returns the value of an optional, or an error if it has none. Arguments: `value or none`.
 pub const OPTIONAL_GET: &str = "pliant.optional.get";
-/// Appends an item to a chain. Arguments: `chain or none, item, whether items must have equal types`.
+/// Appends an item to a chain (the linked list of values that the iterations of a loop collect). Arguments: `chain or none, item,
+/// whether items must have equal types`.
 pub const CHAIN_PUSH: &str = "pliant.chain.push";
-/// Stacks all items of a chain along a new first axis. Arguments: `chain or none, shape of an item, element type`. The shape is
-/// only used if there are no items.
+/// Stacks all items of a chain (the linked list of values that the iterations of a loop collect) along a new first axis.
+/// Arguments: `chain or none, shape of an item, element type`. The shape is only used if there are no items.
 pub const CHAIN_STACK: &str = "pliant.chain.stack";
-/// Converts a chain to a sequence. Arguments: `chain or none`.
+/// Converts a chain (the linked list of values that the iterations of a loop collect) to a sequence. Arguments: `chain or none`.
 pub const CHAIN_SEQUENCE: &str = "pliant.chain.sequence";
 /// Reinterprets the bits of elements as another type of the same width. Arguments: `tensor, element type`.
 pub const BITCAST: &str = "pliant.bitcast";

@@ -28,8 +28,8 @@ pub enum Value {
     Absent,
     /// A sequence of known length.
     Sequence(Vec<Value>),
-    /// An opaque object: a sequence of unknown length, an optional that may be empty, or an
-    /// internal value of the importer, such as a chain.
+    /// An opaque object: a sequence of unknown length, an optional that may be empty, or an internal value of the importer, such
+    /// as a chain (the linked list of values that the iterations of a loop collect).
     Object(Expr, ObjectType),
     /// The result of a node that could not be converted. Nodes that use it report no further problems.
     Failed,

@@ -36,7 +36,7 @@ pub enum ObjectType {
     Sequence(Box<ObjectType>),
     /// An optional value of the given type.
     Optional(Box<ObjectType>),
-    /// A value that only the importer uses, such as a chain.
+    /// A value that only the importer uses, such as a chain (the linked list of values that the iterations of a loop collect).
     Internal,
 }
 

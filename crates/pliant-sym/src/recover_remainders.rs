@@ -158,7 +158,8 @@ impl SymArena {
         taken.add(&LinearForm::term(times, product))
     }
 
-    /// The product of the cofactor `rest` and a linear form. An empty cofactor is 1.
+    /// The product of a linear form and the factors `rest`, which are the factors of a term other than its quotient. An empty
+    /// list of factors is 1.
     fn cofactor_times(&mut self, rest: &SymList, lin: &LinearForm) -> Option<LinearForm> {
         if rest.is_empty() {
             return Some(lin.clone());

@@ -88,8 +88,8 @@ impl ConstraintSystem {
         }
     }
 
-    /// Creates a case distinction over the residues of a dividend that two quotients share, except for a constant. Handles each
-    /// pair of quotients once. `None` if no pair is left.
+    /// Finds two quotients by the same divisor whose dividends differ only by a constant, and creates a case distinction over the
+    /// residues of one dividend. Handles each pair of quotients once. `None` if no pair is left.
     fn residue_split(&mut self) -> Option<Vec<Case>> {
         let shared = |(c, rest): &(i64, LinearForm), others: &[(i64, LinearForm)]| {
             let same = |o: &(i64, LinearForm)| o.0 == *c && same_but_last_and_constant(&o.1, rest);
@@ -442,7 +442,7 @@ impl Analyzer<'_> {
     }
 
     /// Adds the definition of an atom `m` that is a minimum or maximum: `sign * (m - x) <= 0` for each operand `x`, with equality
-    /// for at least one operand.
+    /// for at least one operand. `sign` is 1 for a minimum and -1 for a maximum.
     fn define_extremum(
         &mut self,
         system: &mut ConstraintSystem,

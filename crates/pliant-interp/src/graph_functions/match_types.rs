@@ -58,8 +58,8 @@ impl Frame {
         self.match_dims(&dims, false)
     }
 
-    /// Checks a value against a type, except for its sizes. Appends each size and its required size
-    /// to `dims`.
+    /// Checks a value against a type, except for the sizes of dims and the values of integer scalars. Appends these to `dims`,
+    /// each with the size that the type requires.
     fn collect<'s>(
         &self,
         ty: Type,

@@ -43,7 +43,7 @@ pub(crate) struct LoopFrame<'m, 'a, 'f> {
     name: &'f str,
     vars: FxHashMap<Var, Val>,
     views: FxHashMap<Buffer, Rc<View>>,
-    /// The expressions that several operands use. They are evaluated once per statement.
+    /// The expressions that occur more than once as operands of other expressions. They are evaluated once per statement.
     shared: SecondaryMap<Expr, bool>,
     /// The values of the expressions in `shared` that the current statement has evaluated.
     memo: FxHashMap<Expr, Val>,

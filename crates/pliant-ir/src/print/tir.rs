@@ -17,7 +17,8 @@ pub(super) struct TirPrinter<'a> {
     buffers: FxHashMap<Buffer, String>,
     /// The variables and buffers that were named in each open scope.
     scopes: Vec<Vec<Named>>,
-    /// The first value and the extent of each visible loop, from which `T.axis.remap` is printed.
+    /// The first value and the extent of each visible loop, by loop variable. Block axes that have the range of their loop are
+    /// printed as `T.axis.remap`.
     pub loops: FxHashMap<Var, (Expr, Expr)>,
 }
 

@@ -61,18 +61,20 @@ impl DivisibleSizes {
         DivisibleSizes::new(&texts)
     }
 
-    /// Creates the table from a flat list of strings: the quotient symbol, size symbol and divisor of each entry.
+    /// Creates the table from a flat list with three strings for each size: the quotient symbol, such as `n_over_4`, the size
+    /// symbol, such as `n`, and the divisor, such as `4`.
     pub fn new(texts: &[String]) -> DivisibleSizes {
         let triple = |t: &[String]| (t[0].clone(), t[1].clone(), t[2].clone());
         DivisibleSizes(texts.chunks_exact(3).map(triple).collect())
     }
 
-    /// Replaces the quotient symbols in the text of a term by the size symbols that the user declared.
+    /// Replaces quotient symbols in the text of a term by the size symbols that the user declared: `n_over_4 * 4` becomes `n`.
     pub fn in_user_symbols(&self, term: &str) -> String {
         self.0.iter().fold(term.to_owned(), |text, entry| replace_quotient(&text, entry))
     }
 
-    /// Describes how the value of a quotient symbol is computed; `None` for other symbols.
+    /// Explains, for an error message, how the value of a quotient symbol (such as `n_over_4` for a size `n` that 4 divides) is
+    /// computed. `None` for other symbols.
     fn explain(&self, quotient: &str) -> Option<String> {
         let (_, size, divisor) = self.0.iter().find(|entry| entry.0 == quotient)?;
         Some(format!(

@@ -73,7 +73,7 @@ struct Verifier<'a> {
     checked_depths: FxHashMap<Expr, u32>,
 }
 
-/// An element of the stack of checks and scope changes that remain.
+/// An element of the verifier's explicit stack: a statement to check, or a scope change to make.
 enum Pending {
     Stmt(Stmt, usize),
     LeaveVar(Var),

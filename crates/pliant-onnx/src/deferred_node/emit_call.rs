@@ -19,8 +19,8 @@ use crate::proto::{
     GraphProto, ModelProto, NodeProto, TensorShapeProto, TypeProto, ValueInfoProto,
 };
 
-/// Maximum number of elements of a constant that is embedded in the model of a deferred node. Larger constants are operands of the
-/// call.
+/// Maximum number of elements of a constant operand that is embedded in the model of a deferred node (a node that is imported at
+/// run time). Larger constants are passed as operands of the call that imports the node.
 const MAX_EMBEDDED_ELEMENTS: usize = 4096;
 
 impl Importer<'_> {

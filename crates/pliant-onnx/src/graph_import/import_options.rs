@@ -40,7 +40,7 @@ pub struct ImportOptions {
     /// Declarations of single dims of inputs (symbols and their ranges), by input name and axis. They override the dims that the
     /// file declares.
     pub dynamic: IndexMap<String, IndexMap<usize, DynamicDim>>,
-    /// The divisors of sizes, by symbol name.
+    /// The numbers that divide sizes, by symbol name: with `n: 4`, every size of the symbol `n` is a multiple of 4.
     pub divisible: IndexMap<String, i64>,
     /// Whether the model may restrict declared symbols to few sizes, including symbols that the
     /// file declares. If so, each restriction is reported as a warning instead of an error.

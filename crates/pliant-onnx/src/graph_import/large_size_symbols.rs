@@ -9,13 +9,14 @@ use rustc_hash::FxHashMap;
 use super::Importer;
 use crate::imported_value::Value;
 
-/// Minimum number of nodes of a symbolic size that counts as large. Large sizes are replaced by symbols.
+/// Size limit of symbolic sizes, in nodes of the term. Terms with at least this number of nodes are replaced by symbols.
 const MAX_TERM_NODES: usize = 128;
 
 /// The symbols that have been introduced in place of large symbolic sizes.
 #[derive(Debug, Default)]
 pub(super) struct SizeSymbols {
-    /// For each replaced term, the symbol and the number of blocks that were open when it was created.
+    /// For each replaced term, the symbol that replaces it, and the number of nested blocks and functions that were open when the
+    /// symbol was created.
     symbols: FxHashMap<Sym, (Sym, usize)>,
     blocks: usize,
 }

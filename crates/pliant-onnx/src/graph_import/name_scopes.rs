@@ -13,13 +13,14 @@ impl Importer<'_> {
         self.scopes.iter().rev().find_map(|s| s.get(name)).map(|(value, _)| value.clone())
     }
 
-    /// The origin of the value of a name.
+    /// The origin of the value of a name: the input, initializer or node that it comes from.
     pub(super) fn origin_of(&self, name: &str) -> Origin {
         let problems = self.scopes.iter().rev().find_map(|s| s.get(name));
         problems.map_or_else(Origin::default, |(_, origin)| *origin)
     }
 
-    /// Defines a name in the innermost graph. The origin of the value is the current node.
+    /// Defines a name in the innermost graph. The origin of the value (where messages say that it comes from) is the current
+    /// node.
     pub(crate) fn define(&mut self, name: &str, value: Value) {
         self.define_from(name, value, self.origin);
     }

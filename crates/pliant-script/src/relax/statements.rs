@@ -101,7 +101,8 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Marks the names that a statement would have defined as broken, so that uses of them report no further errors.
+    /// For a statement with an error: defines the names that the statement assigns as [`Local::Broken`], so that uses of these
+    /// names report no further errors.
     fn mark_broken(&mut self, stmt: &Stmt<'s>) {
         let mut stack: Vec<&Expr<'s>> = match &stmt.kind {
             StmtKind::Assign(targets, _) => targets.iter().collect(),
@@ -128,8 +129,8 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Marks the names that a statement would have defined as broken, like [`mark_broken`](Self::mark_broken), unless they are
-    /// already defined.
+    /// Defines the names that a statement assigns as [`Local::Broken`], as [`mark_broken`](Self::mark_broken) does, but skips
+    /// names that are already defined.
     fn mark_undefined_broken(&mut self, stmt: &Stmt<'s>) {
         let mark = self.open_scope();
         self.mark_broken(stmt);

@@ -354,7 +354,8 @@ fn keyword<'e, 's>(keywords: &'e [Keyword<'s>], name: &str) -> Option<&'e Expr<'
     keywords.iter().find(|k| k.name == name).map(|k| &k.value)
 }
 
-/// The keyword arguments without a leading `param=`.
+/// The keyword arguments of `T.match_buffer` that describe the buffer: all except a leading `param=`, which names the handle
+/// parameter.
 fn after_param<'e, 's>(keywords: &'e [Keyword<'s>]) -> &'e [Keyword<'s>] {
     match keywords.split_first() {
         Some((first, rest)) if first.name == "param" => rest,
