@@ -1,5 +1,5 @@
-//! Code generation for buffers: their locations, loads and stores, and allocation on the stack, in registers and in
-//! workspaces.
+//! Code generation for buffers: their locations, loads and stores, and allocation on the stack, in registers and in workspaces
+//! (scratch memory of the runtime).
 
 use std::rc::Rc;
 
@@ -24,7 +24,8 @@ use crate::value_representations::{
     ExprValue, chunk_lanes, chunk_type, fills_chunks, mask_bits, scalar_type,
 };
 
-/// Maximum total size in bytes of the stack buffers of a machine function. Further buffers are allocated in workspaces.
+/// Maximum total size in bytes of the stack buffers of a machine function. Further buffers are allocated in workspaces (scratch
+/// memory of the runtime).
 const MAX_STACK_BYTES: u64 = 64 * 1024;
 
 /// Maximum magnitude of a constant stride, in elements, for which the lanes of a vector are addressed by constant
@@ -608,8 +609,8 @@ impl FuncGen<'_, '_> {
         if ty.is_vector() { self.b.ins().splat(ty, zero) } else { zero }
     }
 
-    /// Allocates a buffer in a workspace of the runtime and generates `body`. The workspace is freed on every path out
-    /// of `body`.
+    /// Generates code that allocates a buffer in a workspace (scratch memory of the runtime), then code for `body`, the statement
+    /// that uses the buffer. The workspace is freed on every path out of `body`.
     fn alloc_workspace(&mut self, buffer: Buffer, body: Stmt) -> Gen<()> {
         let bytes = self.buffer_bytes(buffer)?;
         let alloc = self.runtime_fn(OFFSET_ALLOC_WORKSPACE);
@@ -640,7 +641,7 @@ impl FuncGen<'_, '_> {
         Ok(())
     }
 
-    /// Frees a workspace of the runtime.
+    /// Generates code that frees a workspace (scratch memory of the runtime).
     fn free_workspace(&mut self, address: Value) {
         let free = self.runtime_fn(OFFSET_FREE_WORKSPACE);
         let mut sig = abi_signature(&self.unit.module, &[types::I64], types::I64);

@@ -142,8 +142,8 @@ fn generate(
 /// The state for generating the machine code of a piece (a range of instructions) of a bytecode function. Only the values in
 /// this struct are live from one instruction to the next, so execution can start at any instruction.
 struct BodyGen {
-    /// The address of the execution context, which the driver (the VM's loop that runs pieces) passes as an argument to every
-    /// piece.
+    /// The address of the [`BodyContext`](pliant_exec::native_body_abi::BodyContext), which the driver (the VM's loop that runs
+    /// pieces) passes as an argument to every piece.
     context: Value,
     /// The address of the VM's attention word, an integer that changes when running functions must stop or poll. If the word
     /// changes, the piece returns to the driver (the VM's loop that runs pieces).
@@ -250,8 +250,8 @@ impl BodyGen {
         }
     }
 
-    /// Calls the runtime function whose pointer is at byte offset `entry` in [`BodyEntries`], with the context and `operand`.
-    /// Returns its result.
+    /// Calls the runtime function whose pointer is at byte offset `entry` in [`BodyEntries`], with the execution context and
+    /// `operand` as arguments. Returns the result of the function.
     fn call_entry(&self, b: &mut FunctionBuilder<'_>, entry: usize, operand: u32) -> Value {
         let callee = b.ins().load(types::I64, constant_mem_flags(), self.entries, entry as i32);
         let operand = b.ins().iconst(types::I32, i64::from(operand));

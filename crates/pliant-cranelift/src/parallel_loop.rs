@@ -38,8 +38,8 @@ impl Captures {
     }
 }
 
-/// Number of slots in the context before the captured values: one for the runtime and one for the lower bound of the
-/// loop.
+/// Number of slots before the captured values in the context, the array that the outlined body of a parallel loop receives: one
+/// for the runtime and one for the lower bound of the loop.
 const FIXED_SLOTS: usize = 2;
 
 impl FuncGen<'_, '_> {
@@ -172,7 +172,7 @@ impl FuncGen<'_, '_> {
         Ok(id)
     }
 
-    /// Loads the captured values from the context in an outlined body.
+    /// Generates the start of an outlined body: loads the captured values from the context, the array that the body receives.
     fn load_captures(&mut self, params: &[Value], captures: &Captures) {
         let mut offset = (FIXED_SLOTS * 8) as i32;
         for &(v, _) in &captures.vars {

@@ -252,9 +252,9 @@ pub enum OperandKind {
     Elements,
     /// A value with which the operator fills its result: a number gets the dtype that the call states for the result.
     Fill,
-    /// Conditions, whose dtype is independent of other operands.
+    /// Conditions. A number that is passed for them remains a scalar and does not get the dtype of another operand.
     Bools,
-    /// Indices or counts, whose dtype is independent of other operands.
+    /// Indices or counts. A number that is passed for them remains a scalar and does not get the dtype of another operand.
     Indices,
     /// Compile-time sizes: a shape or an integer.
     Sizes,
@@ -288,7 +288,7 @@ pub enum ArgumentForm {
     Float,
     /// A Boolean without a stated dtype.
     Bool,
-    /// An argument of any other form.
+    /// An argument that is neither a tensor nor a number, such as a shape or a tuple.
     Other,
 }
 

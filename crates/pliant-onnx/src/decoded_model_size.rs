@@ -38,7 +38,7 @@ enum FieldKind {
     Bytes,
     /// Packed integers of 1 to 10 bytes each.
     Varints,
-    /// A packed list of numbers of a fixed size.
+    /// A packed list of numbers that all have the same encoded size, such as floats.
     Fixed,
 }
 

@@ -26,8 +26,8 @@ use crate::proto::tensor_shape_proto::{Dimension, dimension};
 use crate::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
 use crate::proto::{ModelProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto};
 
-/// Maximum number of elements of an integer operand whose values are fixed when a node is specialised. Larger operands are unlikely
-/// to be axes, sizes or pads.
+/// Maximum number of elements of an integer operand that becomes a constant when a node is imported at run time. Larger operands
+/// are unlikely to be axes, sizes or pads.
 const MAX_SPECIALIZED_VALUES: usize = 64;
 
 /// What the host knows about the operands of a deferred node when it imports the node
@@ -49,7 +49,8 @@ impl Specialization {
     pub const ALL: [Specialization; 3] =
         [Specialization::Ranks, Specialization::Parameters, Specialization::All];
 
-    /// Whether the sizes of operand `i` are fixed. If so, its values are also fixed if they are few integers.
+    /// Whether the import treats the sizes of operand `i` as constants. If so, it also treats the elements as constants if they
+    /// are few integers.
     fn fixes_sizes(self, i: usize) -> bool {
         match self {
             Specialization::Ranks => false,
@@ -59,18 +60,18 @@ impl Specialization {
     }
 }
 
-/// The properties of one operand for which a deferred node (a node that is imported at run time) is specialised.
+/// What the import of a deferred node (a node that is imported at run time) knows about one operand: dtype, rank, and possibly
+/// dims and elements.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OperandSpec {
     dtype: DType,
     dims: Vec<Option<i64>>,
-    /// The elements of the operand, if they are fixed.
+    /// The elements of the operand, if the import treats them as constants.
     values: Option<Vec<i64>>,
 }
 
 impl OperandSpec {
-    /// Reads the properties that `specialization` fixes from the tensor `value`, which is operand
-    /// `i`.
+    /// Reads from the tensor `value`, which is operand `i`, the properties that the import may use according to `specialization`.
     pub fn from_tensor(value: &Tensor, i: usize, specialization: Specialization) -> OperandSpec {
         let (dtype, fixed) = (value.dtype(), specialization.fixes_sizes(i));
         let few = fixed && is_plain_int(dtype) && value.numel() <= MAX_SPECIALIZED_VALUES;
@@ -79,7 +80,7 @@ impl OperandSpec {
         OperandSpec { dtype, dims, values }
     }
 
-    /// Whether the values of the operand are fixed.
+    /// Whether the import treats the elements of the operand as constants.
     pub fn has_values(&self) -> bool {
         self.values.is_some()
     }
@@ -123,8 +124,8 @@ impl DeferredNode {
         node.map_or_else(String::new, crate::node::label)
     }
 
-    /// Imports the node for the given operands. The parameters of the module's function `main` are
-    /// the operands whose values are not fixed.
+    /// Imports the node for the given operands. The parameters of the module's function `main` are the operands whose elements
+    /// are not known ([`OperandSpec::has_values`]).
     ///
     /// # Errors
     /// The reason why the node cannot be imported.
@@ -141,7 +142,8 @@ impl DeferredNode {
         }
     }
 
-    /// The model of the node, in which the inputs have the types of the operands. Operands with fixed values become initializers.
+    /// The model of the node, in which the inputs have the types of the operands. Operands with known elements become
+    /// initializers.
     fn model(&self, operands: &[OperandSpec]) -> Result<Model, Problem> {
         let mut proto = self.proto.clone();
         let wrong = || {

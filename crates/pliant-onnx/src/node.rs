@@ -351,7 +351,8 @@ impl<'n, 'm> Node<'n, 'm> {
         }
     }
 
-    /// Names a tensor in messages, such as `input 1`. `other` is the name if the tensor is not a non-constant input.
+    /// Names a tensor in messages, such as `input 1`. If the tensor is not one of the node's non-constant inputs, the name is
+    /// `other`.
     pub(crate) fn tensor_label(&self, e: Expr, other: &str) -> String {
         let is_operand = |v: &Value| matches!(v, Value::Expr(input) if *input == e);
         let position = self.inputs.iter().position(is_operand);

@@ -20,7 +20,8 @@ use crate::shape_constraint_report::{
 use crate::symbolic_size_condition::{SizeRelation, split_condition};
 use crate::value_origins::{Origin, Origins};
 
-/// The tracked symbols, and the conditions on them that have been collected so far.
+/// The tracked symbols, which are those of the dims of the model's inputs, and the conditions that nodes have imposed on them so
+/// far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SymbolConstraints {
     symbols: FxHashMap<SymVar, usize>,
@@ -37,8 +38,8 @@ pub(crate) struct SymbolConstraints {
 }
 
 impl SymbolConstraints {
-    /// Starts to track the symbols in a dim of an input. `dynamic_dim` is the user's declaration of the dim, and `declared_by` says
-    /// who names the dim.
+    /// Starts to track the symbols in a dim of an input: conditions that nodes impose on these symbols are recorded.
+    /// `dynamic_dim` is the user's declaration of the dim, and `declared_by` says who names the dim.
     pub(crate) fn track_input(
         &mut self,
         func: &Function,
@@ -85,7 +86,7 @@ impl SymbolConstraints {
         }
     }
 
-    /// Whether the types of the operands contain tracked symbols.
+    /// Whether the types of the operands contain tracked symbols (symbols of the model's inputs).
     pub(crate) fn tracks_operands(&self, func: &Function, args: &[Expr]) -> bool {
         let has_tracked_symbol = |&arg: &Expr| {
             let symbols = type_syms(func, func.expr_ty(arg));
@@ -106,7 +107,8 @@ impl SymbolConstraints {
         }
     }
 
-    /// Records a condition on sizes that a node imposes, if all symbols in the condition are tracked.
+    /// Records a condition on sizes that a node imposes, if all symbols in the condition are tracked (are symbols of the model's
+    /// inputs).
     pub(crate) fn record(&mut self, func: &Function, cond: Sym, node: Origin) {
         let vars = func.syms.free_vars(cond);
         // Other symbols are computed at run time and may have any value.

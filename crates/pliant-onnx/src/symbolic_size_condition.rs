@@ -22,7 +22,7 @@ pub(crate) enum SizeRelation {
     OneOf(Sym, Vec<i64>),
     /// The two symbolic terms must be equal.
     Equal(Sym, Sym),
-    /// Any other condition, as a predicate over symbols.
+    /// A condition that is neither an equation nor a list of possible values, as a predicate over symbols.
     Predicate(Sym),
 }
 

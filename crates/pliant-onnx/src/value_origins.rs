@@ -124,7 +124,8 @@ impl Origins {
         path[1..].iter().rev().map(|&i| self.get(i).label.clone()).collect()
     }
 
-    /// The nodes that computed the given sizes for a node, nearest first. Values without tracked symbols are preferred.
+    /// The nodes that computed the given sizes for a node, nearest first. Follows the node's inputs backward, and prefers values
+    /// whose sizes do not depend on the symbols for which `is_tracked` returns true.
     pub fn size_sources(
         &self,
         node: Origin,

@@ -77,7 +77,8 @@ pub enum HostValue {
     Macro(u32),
     /// A function of the host program, with its name. The parser adds it to the module.
     Func(String, BaseFunc),
-    /// Any other value, represented by the name of its type. It can occur only in expressions that the host evaluates.
+    /// A Python object that scripts cannot use as a value, represented by the name of its type. It can occur only in expressions
+    /// that the host evaluates.
     Other(String),
 }
 

@@ -69,7 +69,7 @@ pub enum SymKind<'a> {
     Var(SymVar),
     /// The sum `constant + sum(coef * term)`. Coefficients are not 0, and no term is an `Int` or a `Sum`.
     Sum {
-        /// The addends with their coefficients: variables, products and other atoms.
+        /// The addends with their coefficients. An addend is a variable, a product, or any term other than a constant or a sum.
         terms: &'a [Term],
         /// The constant addend.
         constant: i64,

@@ -460,7 +460,8 @@ impl Analyzer<'_> {
         system.splits.push(cases);
     }
 
-    /// Whether a term is provably at least `least`. Proofs call this method, which may start a nested proof.
+    /// Whether a term is provably at least `least`. May start a proof inside the current proof, up to the nesting depth
+    /// [`MAX_NESTING`].
     pub(crate) fn is_at_least(&mut self, sym: Sym, least: i64) -> bool {
         let lin = self.arena.lin_mut(sym);
         if self.relaxed_bound(&lin).lo().is_some_and(|lo| lo >= least) {

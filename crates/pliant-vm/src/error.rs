@@ -17,7 +17,7 @@ pub enum CheckKind {
     DType,
     /// The kind of a value is wrong, for example a tensor instead of a function.
     Type,
-    /// Another property of a value is wrong.
+    /// A value has the right kind, data type and shape but is not allowed, for example an axis that is out of range.
     Value,
     /// An assertion of the program failed.
     Assertion,

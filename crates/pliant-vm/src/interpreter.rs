@@ -37,8 +37,8 @@ const MAX_TRACE_ENTRIES: usize = 8;
 /// Maximum number of frames that are searched for source locations.
 const MAX_TRACED_FRAMES: usize = 1 << 10;
 
-/// The state of an invocation of a bytecode function. The frame of the running function is `regs[base..]` of the
-/// context.
+/// The state of an invocation of a bytecode function. The frame of the running function is `regs[base..]` of the [`Context`], the
+/// memory for registers and frames.
 pub(crate) struct Runner<'a> {
     pub(crate) inner: &'a Inner,
     pub(crate) context: &'a mut Context,
@@ -285,7 +285,8 @@ impl<'a> Runner<'a> {
         Ok(target)
     }
 
-    /// Fails if the outer run was interrupted. Every loop and every recursion must call this function.
+    /// Fails if this run is nested in an outer run that was interrupted. The interpreter calls this function in every loop and
+    /// every recursion, so that an interrupt of the outer run also stops this run.
     pub(crate) fn check_outer(&self) -> Result<(), VmError> {
         if self.nested { poll(self.runtime) } else { Ok(()) }
     }

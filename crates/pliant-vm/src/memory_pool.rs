@@ -338,8 +338,8 @@ pub(crate) fn alloc_storage(bytes: usize) -> Result<Storage, TensorError> {
     Ok(Storage::from_buf(take_block(bytes, NO_OWNER)?))
 }
 
-/// The size in bytes of the header before each workspace block, which stores the block's handle:
-/// one cache line.
+/// The size in bytes of the header before each workspace block (one cache line). The header stores the [`AlignedBuf`] that owns
+/// the block.
 const HEADER: usize = ALIGNMENT;
 const _: () = assert!(size_of::<AlignedBuf>() <= HEADER, "the owner fits the header");
 

@@ -17,7 +17,7 @@ const MAX_NESTING: usize = 64;
 const MIN_STACK: usize = 128 << 10;
 /// Maximum number of contexts (registers and frames of an invocation) that a thread caches.
 const MAX_CACHED: usize = 4;
-/// Maximum capacity, in registers, of a cached context.
+/// Maximum capacity, in registers, of a context (registers and frames of an invocation) that a thread caches.
 const MAX_CACHED_REGS: usize = 1 << 16;
 
 /// The saved state of a calling function, which continues when its callee returns.
@@ -56,8 +56,8 @@ thread_local! {
 /// and returns it to the thread's cache.
 pub(crate) struct ContextLease {
     context: Option<Box<Context>>,
-    /// Marks the VM as running on this thread. It must be dropped last, so that memory freed by the context is still attributed to
-    /// the VM.
+    /// Marks the VM as running on this thread. It must be dropped last, so that the memory of the registers is still attributed
+    /// to the VM when it is freed.
     _running: RunGuard,
 }
 

@@ -249,6 +249,6 @@ mod forks {
 
 #[cfg(not(unix))]
 mod forks {
-    /// Does nothing, because other operating systems have no `fork`.
+    /// Does nothing: this operating system has no `fork`, so it needs no fork handlers.
     pub(super) fn prepare() {}
 }

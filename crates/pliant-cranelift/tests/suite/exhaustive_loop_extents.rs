@@ -382,8 +382,8 @@ fn all_extents(nest: &Nest, at: usize) -> Vec<Extent> {
     all
 }
 
-/// Returns all forms of a loop extent, with few values, for tests in which the other extent takes
-/// all values.
+/// Returns all forms of a loop extent (parameter, dim, constant) with few values, for tests in which the extent of the other loop
+/// takes all values.
 fn few_extents(nest: &Nest, at: usize) -> Vec<Extent> {
     let slack = nest.slack[at];
     if nest.constant {

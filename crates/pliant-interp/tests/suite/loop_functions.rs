@@ -224,8 +224,9 @@ def f(A: T.Buffer((1, 1, 1, 1, 1, 1, 1, 1, 1), "float32"), B: T.Buffer((1,), "fl
     assert!(error.message.contains("operand x has more than 8 dims"), "{error}");
 }
 
-/// Convolves `image` (4 x 5, padding 1) with one 3 x 3 filter. `kernel` is the filter, transformed
-/// for the Winograd tile `tile`, and `width` is the panel width of the packed filter.
+/// Convolves `image` (4 x 5, padding 1) with one 3 x 3 filter. `kernel` is the filter, transformed for the Winograd tile `tile`.
+/// `width` is the number of output channels that the kernel `conv` reads together (a panel of the packed filter); all but one are
+/// zero.
 fn convolved(
     image: &Value,
     kernel: &[f32],

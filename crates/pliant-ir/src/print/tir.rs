@@ -162,7 +162,8 @@ impl<'a> TirPrinter<'a> {
         self.statements(out, f.body, indent);
     }
 
-    /// The printed name of a handle parameter, which must differ from the name of its buffer.
+    /// The printed name of a handle parameter (a parameter that stands for a tensor). It must differ from the name of the
+    /// parameter's buffer.
     fn handle_name(&mut self, p: Var, buffer: Option<Buffer>) -> String {
         let (own, buffer) = (&self.f.var(p).name, buffer.map(|b| &self.f.buffer(b).name));
         if buffer == Some(own) {

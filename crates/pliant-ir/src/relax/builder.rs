@@ -15,7 +15,8 @@ use crate::attr_values::{Attrs, FuncAttrs};
 use crate::op::{InferError, NULL_VALUE, Op, OpRegistry};
 
 /// A builder of a graph function. Blocks are created as needed: [`begin_dataflow`](Self::begin_dataflow) and
-/// [`end_dataflow`](Self::end_dataflow) delimit dataflow blocks, and bindings outside of them are collected in plain blocks.
+/// [`end_dataflow`](Self::end_dataflow) delimit dataflow blocks. Bindings outside of them are collected in blocks that are not
+/// dataflow blocks.
 pub struct FunctionBuilder<'r> {
     func: Function,
     ops: &'r dyn OpRegistry,
@@ -46,7 +47,7 @@ pub struct NameMark(usize);
 #[derive(Default)]
 struct Frame {
     blocks: Vec<Block>,
-    /// The block to which bindings are added. If it is `None`, the next binding opens a plain block.
+    /// The block to which bindings are added. If it is `None`, the next binding opens a block, which is not a dataflow block.
     open_block: Option<Block>,
     /// The local function whose body the sequence is, and its parameters; `None` for other sequences.
     func: Option<(FuncId, Vec<Var>)>,
@@ -209,8 +210,8 @@ impl<'r> FunctionBuilder<'r> {
         self.func.block_mut(block).bindings.push(binding);
     }
 
-    /// Opens a separate list of blocks, which receives the following bindings until [`end_blocks`](Self::end_blocks). It starts
-    /// with a block of the given kind.
+    /// Opens a separate list of blocks, which receives the following bindings until [`end_blocks`](Self::end_blocks). The first
+    /// block of the list is a dataflow block if `dataflow` is set.
     pub fn begin_block(&mut self, dataflow: bool) {
         let block = self.func.add_block(BlockData { dataflow, bindings: Vec::new() });
         self.frames.push(Frame { blocks: vec![block], open_block: Some(block), func: None });

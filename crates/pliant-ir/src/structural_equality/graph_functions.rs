@@ -446,8 +446,8 @@ impl<'a> Matcher<'a> {
     }
 }
 
-/// The bindings of a sequence, with the boundaries of dataflow blocks. The boundaries of plain blocks are ignored, because these
-/// only group bindings.
+/// The bindings of a sequence, with the boundaries of dataflow blocks. The boundaries of all other blocks are ignored, because
+/// these blocks only group bindings.
 fn steps(f: &Function, seq: Seq) -> Vec<Step> {
     let mut out = Vec::new();
     for &b in &f.seq(seq).blocks {

@@ -335,7 +335,7 @@ fn stmt_name(s: &StmtData) -> &'static str {
     }
 }
 
-/// Hashes the properties that renaming preserves: the heads of expressions and statements, in order.
+/// Hashes the properties that renaming preserves: the kinds and constants of expressions and statements, in order.
 pub(super) fn hash(f: &PrimFunc) -> u64 {
     let mut h = FxHasher::default();
     hash_attrs(&f.attrs, &mut h);

@@ -29,7 +29,7 @@ pub type Param = Var;
 pub struct PrimFunc {
     /// The parameters: tensors, followed by scalars.
     pub params: Vec<Param>,
-    /// The buffer of each handle parameter.
+    /// The buffer of each handle parameter (a parameter that stands for a tensor).
     pub buffer_map: IndexMap<Var, Buffer>,
     /// The body of the function.
     pub body: Stmt,
@@ -101,7 +101,7 @@ impl PrimFunc {
         self.vars.keys()
     }
 
-    /// Adds a handle parameter for a buffer.
+    /// Adds a handle parameter (a parameter that stands for a tensor), and maps it to a buffer.
     pub fn add_buffer_param(&mut self, name: impl Into<Arc<str>>, buffer: Buffer) -> Var {
         let v = self.add_var(name, VarTy::Handle);
         self.params.push(v);

@@ -218,7 +218,7 @@ fn concat_from_sequence(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op_with("relax.stack", &[tuple], attrs)?.into()])
 }
 
-/// Converts `ConcatFromSequence` of a dynamic sequence.
+/// Converts `ConcatFromSequence` of a sequence whose length is known only at run time.
 fn concat_dynamic(
     n: &mut Node<'_, '_>,
     items: Expr,

@@ -160,7 +160,8 @@ pub enum ExprKind<'a> {
     Starred(Box<Expr<'a>>),
     /// `lambda a, b: value` with plain parameters. The parser accepts it as an argument of loops. Elsewhere the host evaluates it.
     Lambda(Box<Lambda<'a>>),
-    /// Any other Python expression, such as a comprehension or an f-string. Only the host can evaluate it.
+    /// A Python expression that the parser does not analyse, such as a comprehension or an f-string. Only the host program can
+    /// evaluate it.
     Host,
 }
 

@@ -171,9 +171,8 @@ impl<'s> PrimParser<'_, 's> {
         Ok(self.nest(nest, block))
     }
 
-    /// Derives the regions that a block reads and writes, in order of appearance, if its body
-    /// consists of plain stores. If the block has an initial value, reads of the buffers that it
-    /// updates are ignored.
+    /// Derives the regions that a block reads and writes, in order of appearance, if its body consists only of stores. If the
+    /// block has an init statement, reads of the buffers that the block writes are not listed.
     fn complete_regions(&mut self, open: &mut OpenBlock, body: IrStmt) {
         let stores = match self.f.stmt(body) {
             StmtData::Seq(items) => items.clone(),

@@ -180,7 +180,8 @@ impl<'s> PrimParser<'_, 's> {
         self.index(e)
     }
 
-    /// Parses `A = T.match_buffer(a, (n, 4), "float32")`, which declares the buffer of a handle parameter.
+    /// Parses `A = T.match_buffer(a, (n, 4), "float32")`, which declares the buffer of a handle parameter (a parameter that
+    /// stands for a tensor).
     pub(super) fn match_buffer(&mut self, target: &Expr<'s>, value: &Expr<'s>) -> Res<()> {
         let (Some(name), Some(call)) = (target.as_name(), value.as_call()) else {
             return Err(self.error(

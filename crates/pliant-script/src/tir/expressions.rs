@@ -16,15 +16,15 @@ use crate::script_errors::{ErrorKind, Reported, Res};
 pub(super) enum Val {
     /// An expression whose type is known.
     Typed(IrExpr),
-    /// An integer literal. It gets the type of the other operand.
+    /// An integer literal without a type. In an operation, it gets the type of the operand with which it is combined.
     Int(i64),
-    /// A float literal. It gets the type of the other operand.
+    /// A float literal without a type. In an operation, it gets the type of the operand with which it is combined.
     Float(f64),
     /// A string, which can only be an argument of a call.
     Str(String),
     /// A buffer that is not indexed.
     Buffer(Buffer),
-    /// A handle parameter that is not matched with a buffer.
+    /// A handle parameter (a parameter that stands for a tensor) to which `T.match_buffer` has not bound a buffer.
     Handle(pliant_ir::tir::Var),
     /// A data type, which is not a value of a loop function.
     DType,

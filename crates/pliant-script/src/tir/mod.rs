@@ -38,7 +38,7 @@ use crate::script_errors::{ErrorKind, Reported};
 enum Local {
     /// A scalar variable of the loop function.
     Var(Var),
-    /// A handle parameter that is not matched with a buffer yet.
+    /// A handle parameter (a parameter that stands for a tensor) to which `T.match_buffer` has not bound a buffer yet.
     Handle(Var),
     /// A buffer of the loop function.
     Buffer(Buffer),

@@ -78,7 +78,7 @@ impl<'s> PrimParser<'_, 's> {
         if ok { Ok(()) } else { Err(Reported) }
     }
 
-    /// The type of a scalar parameter; `None` for buffer and handle parameters.
+    /// The type of a scalar parameter; `None` for parameters that stand for a tensor.
     fn scalar_param(&self, param: &Param<'s>) -> Option<Ty> {
         let e = param.annotation.as_ref()?;
         match &e.kind {

@@ -10,7 +10,7 @@ use crate::memory_pool;
 use crate::{CheckKind, Value, VmError};
 
 const SIGN: u64 = 1 << 63;
-/// The sort key of every NaN. No other float has this key.
+/// The sort key of every NaN. No float that is not NaN has this key.
 const NAN_KEY: u64 = u64::MAX;
 
 fn float_key(value: f64) -> u64 {
