@@ -186,7 +186,7 @@ pub struct VmFunction {
 pub enum LoopFuncParam {
     /// The parameter accepts any scalar or row-major tensor.
     Any,
-    /// The parameter accepts tensors with these properties.
+    /// The parameter accepts tensors that have the properties in the fields of this variant.
     Tensor {
         /// The required element type, if any.
         dtype: Option<DType>,

@@ -199,8 +199,8 @@ impl SymArena {
         Some(self.intern(Draft::Leaf(Node::Cmp(op, lhs, rhs))))
     }
 
-    /// Moves the constant `k` of a comparison to the side where it is positive, or to a side without terms. Returns the two
-    /// sides.
+    /// Returns the two sides of a comparison of `plus + k` with `minus`. The constant `k` goes to a side that has no terms or, if
+    /// both sides have terms, to the side where its sign makes it positive.
     fn place_constant(
         &mut self,
         mut plus: LinearForm,

@@ -113,8 +113,8 @@ impl SymArena {
         done.get(&sym).copied().unwrap_or(sym)
     }
 
-    /// Replaces each occurrence of `term` in `sym` by `new`. `None` if `sym` contains more than `max_terms` terms, or a `select`,
-    /// because the builder of `select` calls this function.
+    /// Replaces each occurrence of `term` in `sym` by `new`. `None` if `sym` contains more than `max_terms` terms or a `select`.
+    /// Terms with a `select` are excluded because rebuilding a `select` calls this function again.
     pub(crate) fn replace_term(
         &mut self,
         sym: Sym,

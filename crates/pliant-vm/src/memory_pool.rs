@@ -101,7 +101,7 @@ fn enter() -> Option<CacheGuard<'static, Pool>> {
     CACHE.try_with(|cache| cache.get_or_init(claim).enter()).ok().flatten()
 }
 
-/// Calls `f` with this thread's pool. Returns `None` in the same cases as [`enter`].
+/// Calls `f` with this thread's pool. Returns `None`, without calling `f`, during thread exit and while the pool is in use.
 #[inline(always)]
 fn with_pool<R>(f: impl FnOnce(&mut Pool) -> R) -> Option<R> {
     let Some(mut pool) = CURRENT.take() else {
@@ -175,8 +175,7 @@ pub(crate) struct RunGuard {
     /// The owner id of the VM that ran on this thread before, to restore when the guard is dropped;
     /// [`NO_OWNER`] if no VM ran.
     outer: u64,
-    /// The thread's pool. `None` if an enclosing run has already acquired the pool, or if the pool
-    /// is unavailable.
+    /// The thread's pool. `None` if an enclosing run has already acquired the pool, or if [`enter`] could not acquire it.
     pool: Option<CacheGuard<'static, Pool>>,
     not_send: PhantomData<*const ()>,
 }

@@ -9,8 +9,8 @@ use crate::{Value, VmError};
 /// shared items can contain exponentially many values.
 const SEARCHED: usize = 10_000;
 
-/// Checks that the result of a run of `function` contains no poison, unless the arguments contain
-/// poison.
+/// Checks that the result of a run of `function` contains no poison (the pattern that fills uninitialised memory), unless the
+/// arguments contain poison.
 ///
 /// # Errors
 /// `Internal` if a tensor in `result` contains poison and no argument does.

@@ -5,7 +5,8 @@ use super::tir::{Pending, TirPrinter, line};
 use crate::tir::{BlockData, BufferRegion, ExprData, IterKind, IterVar};
 
 impl TirPrinter<'_> {
-    /// Prints the head of a block, and queues its body for printing.
+    /// Prints everything of a block that precedes its body (`with T.block`, axes, regions, allocations), and queues the body for
+    /// printing.
     pub(super) fn block(
         &mut self,
         out: &mut String,

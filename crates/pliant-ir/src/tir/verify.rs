@@ -66,7 +66,7 @@ struct Verifier<'a> {
     vars: FxHashSet<Var>,
     /// The variables of the enclosing loops, outermost first.
     loop_vars: Vec<Var>,
-    /// The loop variables that the bodies of the enclosing blocks cannot use.
+    /// The variables of enclosing loops that the current statement must not use, because a block with axes lies between (PL0310).
     hidden: FxHashSet<Var>,
     buffers: FxHashSet<Buffer>,
     /// The nesting depths of the expressions whose types have been checked.

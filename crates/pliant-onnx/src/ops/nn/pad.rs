@@ -83,7 +83,7 @@ fn pad(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into()])
 }
 
-/// The amounts before and after each axis; `None` unless all of them are constant.
+/// The amounts of padding before and after each axis; `None` unless all of them are constant.
 fn constant_widths(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Vec<i64>>, Problem> {
     let pads = match n.attrs().ints("pads")? {
         Some(pads) => Some(pads.to_vec()),
