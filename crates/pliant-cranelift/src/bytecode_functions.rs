@@ -142,11 +142,11 @@ fn generate(
 /// The state for generating the machine code of a piece (a range of instructions) of a bytecode function. Only the values in
 /// this struct are live from one instruction to the next, so execution can start at any instruction.
 struct BodyGen {
-    /// The address of the [`BodyContext`](pliant_exec::native_body_abi::BodyContext), which the driver (the VM's loop that runs
-    /// pieces) passes as an argument to every piece.
+    /// The address of the [`BodyContext`](pliant_exec::native_body_abi::BodyContext), which the VM passes as an argument to every
+    /// machine function of a bytecode function.
     context: Value,
     /// The address of the VM's attention word, an integer that changes when running functions must stop or poll. If the word
-    /// changes, the piece returns to the driver (the VM's loop that runs pieces).
+    /// changes, the generated code returns to the VM.
     attention: Value,
     /// The address of [`BodyEntries`], the table of runtime functions that the generated code calls.
     entries: Value,
@@ -157,8 +157,8 @@ struct BodyGen {
     blocks: Vec<Block>,
     /// The index, in the bytecode function, of the first instruction of the piece (the range of instructions that is compiled).
     first: usize,
-    /// The basic block through which the piece (the compiled range of instructions) returns to the driver (the VM's loop that
-    /// runs pieces). Its parameter is the return code.
+    /// The basic block through which the piece (the compiled range of instructions) returns to the VM. Its parameter is the
+    /// return code.
     exit: Block,
     /// The basic blocks that leave the piece (the compiled range of instructions) for another piece, each with the index of the
     /// instruction at which execution continues.
@@ -196,8 +196,7 @@ impl BodyGen {
         body
     }
 
-    /// Ends the current basic block: the piece (the compiled range of instructions) returns the constant `code` to the driver
-    /// (the VM's loop that runs pieces).
+    /// Ends the current basic block: the piece (the compiled range of instructions) returns the constant `code` to the VM.
     fn exit_with(&self, b: &mut FunctionBuilder<'_>, code: u64) {
         let code = b.ins().iconst(types::I64, code as i64);
         b.ins().jump(self.exit, &[BlockArg::Value(code)]);
@@ -259,8 +258,7 @@ impl BodyGen {
         b.inst_results(call)[0]
     }
 
-    /// Emits a return of `code` from the piece (the compiled range of instructions) to the driver (the VM's loop that runs
-    /// pieces) if `condition` is nonzero.
+    /// Emits a return of `code` from the piece (the compiled range of instructions) to the VM if `condition` is nonzero.
     fn exit_if(&self, b: &mut FunctionBuilder<'_>, condition: Value, code: Value) {
         let next = b.create_block();
         b.ins().brif(condition, self.exit, &[BlockArg::Value(code)], next, &[]);
@@ -268,7 +266,7 @@ impl BodyGen {
     }
 
     /// Emits an exit from the piece (the compiled range of instructions) for the case that the VM's attention word has changed,
-    /// which requests an interrupt or a poll. The driver (the VM's loop that runs pieces) then resumes at instruction `at`.
+    /// which requests an interrupt or a poll. The VM then resumes at instruction `at`.
     fn check_attention(&self, b: &mut FunctionBuilder<'_>, at: usize) {
         let now = b.ins().atomic_load(types::I64, mem_flags(), self.attention);
         let seen = b.ins().load(types::I64, mem_flags(), self.context, OFFSET_SEEN as i32);
