@@ -127,7 +127,7 @@ fn language_value(obj: &Bound<'_, PyAny>, name: Option<&str>) -> Option<HostValu
         });
     }
     if let Ok(func) = obj.cast::<Function>() {
-        let ir = ir_function(&func.as_super().get().node).ok()?;
+        let ir = ir_function(&func.as_super().get().node, "a name in a script").ok()?;
         let symbol = ir.attrs.get(GLOBAL_SYMBOL).and_then(|v| v.as_str()).map(String::from);
         let known_name = symbol.or_else(|| func.get().known_name().map(|n| n.to_string()));
         let name = name.map(String::from).or(known_name).unwrap_or_else(|| "main".to_string());

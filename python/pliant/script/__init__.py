@@ -47,7 +47,7 @@ def from_source(
         frame = inspect.currentframe()
         caller = frame.f_back if frame else None
         if caller is None:
-            raise RuntimeError("the names in the script cannot be resolved: this Python gives no access to the caller's variables")
+            raise RuntimeError(_decorate.NO_CALLER_FRAME)
         return _decorate.parse(program, caller, check_well_formed)
     names = dict(extra_vars or {})
     result = _core.parse_script(program, file, 1, 0, names, {}, _decorate.macros_used(program, [names]))

@@ -15,6 +15,13 @@ from typing import Any
 from pliant import _core
 from pliant.error import ScriptError
 
+# The error message if Python has no stack frame for the caller of a decorator, whose variables the script may use.
+NO_CALLER_FRAME = (
+    "the names in the script cannot be resolved, because this Python implementation does not expose the caller's variables"
+    " (inspect.currentframe() has no caller); use CPython, or parse the script from a string and pass the names explicitly:"
+    " pliant.script.from_source(text, {'name': value})"
+)
+
 
 def in_class_body(frame: FrameType) -> bool:
     """Whether the frame is the body of a class. In that case, the decorator of the class parses the

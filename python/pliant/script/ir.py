@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from pliant.script._decorate import parse
+from pliant.script._decorate import NO_CALLER_FRAME, parse
 from pliant.script._script_names import ScriptName
 
 _PATH = "pliant.script.ir"
@@ -20,7 +20,7 @@ def ir_module(mod: type | None = None, check_well_formed: bool = True, **options
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
     if caller is None:
-        raise RuntimeError("the names in the script cannot be resolved: this Python gives no access to the caller's variables")
+        raise RuntimeError(NO_CALLER_FRAME)
     scope = caller
 
     def decorate(cls: type) -> Any:

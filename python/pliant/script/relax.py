@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pliant import _core
 from pliant.relax import op as _op
-from pliant.script._decorate import Macro, in_class_body, parse
+from pliant.script._decorate import NO_CALLER_FRAME, Macro, in_class_body, parse
 from pliant.script._script_names import ScriptName
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def function(
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
     if caller is None:
-        raise RuntimeError("the names in the script cannot be resolved: this Python gives no access to the caller's variables")
+        raise RuntimeError(NO_CALLER_FRAME)
     scope = caller
 
     def decorate(func: FunctionType) -> Any:
@@ -61,7 +61,7 @@ def macro(*args: Any, hygienic: bool = True) -> Any:
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
     if caller is None:
-        raise RuntimeError("the names in the script cannot be resolved: this Python gives no access to the caller's variables")
+        raise RuntimeError(NO_CALLER_FRAME)
     scope = caller
 
     def decorate(func: FunctionType) -> Any:
@@ -88,7 +88,7 @@ def rewriter(cls: type) -> Any:
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
     if caller is None:
-        raise RuntimeError("the names in the script cannot be resolved: this Python gives no access to the caller's variables")
+        raise RuntimeError(NO_CALLER_FRAME)
     return rewriter_of(parse(cls, caller), cls.__name__)
 
 

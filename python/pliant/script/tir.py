@@ -7,7 +7,7 @@ from types import FunctionType
 from typing import Any
 
 from pliant import _core
-from pliant.script._decorate import in_class_body, parse
+from pliant.script._decorate import NO_CALLER_FRAME, in_class_body, parse
 from pliant.script._script_names import ScriptName
 from pliant.tir import op as _op
 
@@ -30,7 +30,7 @@ def prim_func(
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
     if caller is None:
-        raise RuntimeError("the names in the script cannot be resolved: this Python gives no access to the caller's variables")
+        raise RuntimeError(NO_CALLER_FRAME)
     scope = caller
 
     def decorate(func: FunctionType) -> Any:

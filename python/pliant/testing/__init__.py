@@ -37,5 +37,8 @@ def main() -> NoReturn:
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
     if caller is None:
-        raise RuntimeError("the calling file is unknown: this Python gives no access to the caller's variables")
+        raise RuntimeError(
+            "the calling file is unknown, because this Python implementation does not expose the caller's stack frame"
+            " (inspect.currentframe() has no caller); use CPython, or call pytest.main([__file__])"
+        )
     sys.exit(pytest.main([caller.f_code.co_filename, *sys.argv[1:]]))

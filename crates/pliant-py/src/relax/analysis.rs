@@ -414,7 +414,12 @@ pub fn call_struct_info<'py>(
 #[pyfunction]
 pub fn symbolic_vars<'py>(func: &Bound<'py, PyAny>, free: bool) -> Result<Vec<Bound<'py, PyAny>>> {
     use pliant_ir::relax::visit;
-    let owner = owner_of(&required_operand(func)?)?;
+    let what = if free {
+        "the argument func of relax.analysis.free_symbolic_vars"
+    } else {
+        "the argument func of relax.analysis.defined_symbolic_vars"
+    };
+    let owner = owner_of(&required_operand(func)?, what)?;
     let list = {
         let mut guarded = owner.lock();
         let state = &mut *guarded;

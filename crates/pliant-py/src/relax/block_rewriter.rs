@@ -37,7 +37,7 @@ impl BlockRewriter {
                 // A local function that captures variables is rewritten inside its enclosing function.
                 Node::InFunc(owner, _) => Some(owner.clone()),
                 Node::Func(_) => None,
-                _ => Some(owner_of(&required_operand(part)?)?),
+                _ => Some(owner_of(&required_operand(part)?, "the code that a mutator rewrites")?),
             },
         };
         // Code that belongs to no function is rewritten in a new owner.

@@ -74,7 +74,8 @@ pub fn fresh_uid() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Identifies an expression. All nodes of one expression have equal keys.
+/// Identifies an expression. Two nodes that represent the same expression have equal keys, even if they belong to different
+/// Python objects.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
     /// The key of a variable, or of an expression of a function.
@@ -194,7 +195,7 @@ impl NodeRef {
         Arc::ptr_eq(&self.0, &other.0) || self.key() == other.key()
     }
 
-    /// Returns the key of the expression. All nodes of the same expression have equal keys.
+    /// Returns the key of the expression that the node represents. Nodes that represent the same expression have equal keys.
     pub fn key(&self) -> Key {
         match self.get() {
             Node::Var(v) => Key::Ident(v.ident()),

@@ -32,9 +32,9 @@ pub struct Function {
 
 /// Where the data of a Python `Function` is stored.
 enum Location {
-    /// The function is in the arenas of an owner, under this id.
+    /// The function is in the arenas of this [`FuncOwner`], under this id.
     In(Arc<FuncOwner>, ir::FuncId),
-    /// The function is not in any owner. Python code built it from parts.
+    /// No [`FuncOwner`] holds the function, because Python code built it from parts.
     Free,
 }
 
@@ -139,32 +139,36 @@ fn local_parts(owner: &Arc<FuncOwner>, id: ir::FuncId) -> Result<FuncParts> {
     })
 }
 
-/// Returns the owner of the function that this node represents.
-pub fn owner_of(node: &NodeRef) -> Result<Arc<FuncOwner>> {
+/// Returns the owner of the function that this node represents. `what` names the node in errors,
+/// such as "the argument func of relax.dpl.rewrite_call".
+///
+/// # Errors
+/// `TypeError` if the node is not a function, and the errors of its conversion.
+pub fn owner_of(node: &NodeRef, what: &str) -> Result<Arc<FuncOwner>> {
     match node.get() {
         Node::Root(owner) => Ok(owner.clone()),
         Node::Func(func) => func.owner(),
         Node::InFunc(owner, _) => {
             // A local function without captured variables can become a root function.
             let Location::In(_, id) = location(node) else {
-                return Err(Error::Type(
-                    "a function is required here, but the expression is not a function".into(),
-                ));
+                return Err(not_a_function(what));
             };
             FuncNode::new(local_parts(owner, id)?).owner()
         }
-        _ => Err(Error::Type(
-            "a function is required here, but the expression is not a function".into(),
-        )),
+        _ => Err(not_a_function(what)),
     }
 }
 
-/// Converts a Python function to a function of the IR.
+fn not_a_function(what: &str) -> Error {
+    Error::Type(format!("{what} must be a function, but the expression is not a function"))
+}
+
+/// Converts a Python function to a function of the IR. `what` names the function in errors.
 ///
 /// # Errors
 /// As for [`owner_of`].
-pub fn ir_function(node: &NodeRef) -> Result<Arc<IrFunction>> {
-    let owner = owner_of(node)?;
+pub fn ir_function(node: &NodeRef, what: &str) -> Result<Arc<IrFunction>> {
+    let owner = owner_of(node, what)?;
     let func = owner.lock().finished().cloned();
     func.ok_or_else(|| {
         Error::Value("the function is not finished: call emit_func_output first".into())
@@ -183,7 +187,7 @@ pub fn ir_function_in(
     if let Node::Func(func) = node.get() {
         func.owner_in_module(globals)?;
     }
-    ir_function(node)
+    ir_function(node, "a function of a module")
 }
 
 /// Returns the types of a module's graph functions by name.
@@ -209,8 +213,8 @@ fn symbol_of(node: &NodeRef) -> Option<String> {
     attrs_of(node).get(GLOBAL_SYMBOL).and_then(|v| v.as_str()).map(String::from)
 }
 
-/// Returns the same function with other attributes.
-fn with_attrs(node: &NodeRef, attrs: FuncAttrs) -> Result<NodeRef> {
+/// Returns the same function with other attributes. `what` names the function in errors.
+fn with_attrs(node: &NodeRef, attrs: FuncAttrs, what: &str) -> Result<NodeRef> {
     let made_public = attrs.contains_key(GLOBAL_SYMBOL) && symbol_of(node).is_none();
     match node.get() {
         Node::Func(func) => {
@@ -222,18 +226,16 @@ fn with_attrs(node: &NodeRef, attrs: FuncAttrs) -> Result<NodeRef> {
         // A local function stays local, with its captured variables.
         Node::InFunc(..) => {
             let Location::In(owner, id) = location(node) else {
-                return Err(Error::Type(
-                    "a function is required here, but the expression is not a function".into(),
-                ));
+                return Err(not_a_function(what));
             };
             let parts = FuncParts { attrs, ..local_parts(&owner, id)? };
             Ok(NodeRef::new(Node::Func(FuncNode::new(parts))))
         }
         _ => {
-            let mut func = (*ir_function(node)?).clone();
+            let mut func = (*ir_function(node, what)?).clone();
             func.attrs = attrs;
             func.private &= !made_public;
-            Ok(NodeRef::new(Node::Root(owner_of(node)?.variant(Arc::new(func)))))
+            Ok(NodeRef::new(Node::Root(owner_of(node, what)?.variant(Arc::new(func)))))
         }
     }
 }
@@ -343,7 +345,7 @@ impl Function {
             Location::In(owner, id) => (owner, Some(id)),
             Location::Free => match &parts(node)?.ret {
                 Some(ret) => return wrap_info(slf.py(), ret.clone()),
-                None => (owner_of(node)?, None),
+                None => (owner_of(node, "the object of ret_struct_info")?, None),
             },
         };
         let mut state = owner.lock();
@@ -361,7 +363,7 @@ impl Function {
             Location::In(owner, id) => owner.lock().func().is_some_and(|f| f.func(id).pure),
             Location::Free => match parts(node)?.pure {
                 Some(pure) => pure,
-                None => ir_function(node)?.is_pure(),
+                None => ir_function(node, "the object of is_pure")?.is_pure(),
             },
         })
     }
@@ -400,7 +402,8 @@ impl Function {
         let node = &slf.as_super().node;
         let mut attrs = attrs_of(node);
         set_attrs(&mut attrs, attr_key_or_dict, attr_value)?;
-        Ok(Self::of_node(slf.py(), with_attrs(node, attrs)?, slf.name.clone())?)
+        let node = with_attrs(node, attrs, "the object of with_attr")?;
+        Ok(Self::of_node(slf.py(), node, slf.name.clone())?)
     }
 
     /// Returns the function with the attributes of a dict added.
@@ -417,7 +420,7 @@ impl Function {
         let node = &slf.as_super().node;
         let mut attrs = attrs_of(node);
         attrs.shift_remove(attr_key);
-        let node = with_attrs(node, attrs)?;
+        let node = with_attrs(node, attrs, "the object of without_attr")?;
         let name = slf.name.clone().filter(|_| attr_key != GLOBAL_SYMBOL);
         Ok(Self::of_node(slf.py(), node, name)?)
     }
@@ -477,7 +480,7 @@ impl Function {
             (Node::Func(func), Some(builder)) => {
                 func.owner_in_module(|| builder.get().globals())?
             }
-            _ => owner_of(&node)?,
+            _ => owner_of(&node, "the function to be finished")?,
         };
         let name = slf.get().name.clone();
         Ok(Self::of_node(slf.py(), NodeRef::new(Node::Root(owner)), name)?)
@@ -485,7 +488,7 @@ impl Function {
 
     /// Copies the function with new variables and size variables.
     fn _copied<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, Function>> {
-        let func = ir_function(&slf.as_super().node)?;
+        let func = ir_function(&slf.as_super().node, "the function to be copied")?;
         let copy = Arc::new(ir::visit::copy_function(&func));
         let node = NodeRef::new(Node::Root(FuncOwner::of(copy)));
         Ok(Self::of_node(slf.py(), node, slf.name.clone())?)
@@ -505,7 +508,7 @@ impl Function {
         let node = slf.as_super().node.clone();
         let own_name = Self::__name__(slf);
         let options = PrintOptions { show_meta, ..PrintOptions::default() };
-        let func = ir_function(&node)?;
+        let func = ir_function(&node, "the object of script")?;
         Ok(print_function(name.unwrap_or(&own_name), &func, pliant_ops::registry(), &options))
     }
 
@@ -535,7 +538,7 @@ pub fn signature_of(func: &Arc<IrFunction>) -> SInfo {
     owner_signature(&FuncOwner::of(func.clone()))
 }
 
-/// Returns the type of the whole function of an owner.
+/// Returns the type of the whole function that a [`FuncOwner`] holds.
 pub fn owner_signature(owner: &Arc<FuncOwner>) -> SInfo {
     let mut state = owner.lock();
     let Some((params, ret, pure)) = state.func().map(|f| {

@@ -52,7 +52,8 @@ impl RetainedOwners {
         let Ok(func) = obj.cast::<Function>() else { return };
         let node = &func.as_super().get().node;
         // A local function that is added to a module by itself becomes a different function.
-        if let (Node::Root(_) | Node::Func(_), Ok(owner)) = (node.get(), owner_of(node)) {
+        let owner = owner_of(node, "a function of a module");
+        if let (Node::Root(_) | Node::Func(_), Ok(owner)) = (node.get(), owner) {
             self.retain_owner(owner, module);
         }
     }

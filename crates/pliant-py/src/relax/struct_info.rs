@@ -243,7 +243,7 @@ pub fn dims_to_syms(func: &mut Function, vars: &mut VarMap, dims: &[te::Expr]) -
     dims.iter().map(|d| dim_to_sym(func, vars, d)).collect()
 }
 
-/// Converts a type to a type in the arenas of a function.
+/// Converts a type that is independent of any function ([`SInfo`]) to a type of the function that `state` holds.
 ///
 /// # Errors
 /// If a dim is not a size, or if a shape variable belongs to another function.
@@ -304,7 +304,7 @@ fn shape_var(state: &mut OwnerState, node: &NodeRef) -> Result<ir::Var> {
     }
 }
 
-/// Converts a type of a function to a type that is independent of the function. `wrap_var` creates the node of a
+/// Converts a type of a function to a type that is independent of the function ([`SInfo`]). `wrap_var` creates the node of a
 /// shape variable.
 pub fn from_type(
     func: &Function,

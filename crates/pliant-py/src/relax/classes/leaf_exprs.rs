@@ -155,7 +155,8 @@ impl Constant {
                 }
             }
             _ => Err(Error::Value(
-                "the constant is a Python number without data: it gets its data type when the call that uses it is emitted"
+                "this constant has no data yet, because its data type is chosen by the call that uses it; pass a dtype to \
+                 relax.const, or read the data after the call is emitted"
                     .into(),
             )),
         }

@@ -81,7 +81,9 @@ pub fn pattern_rewrite_bindings<'py>(
 ) -> Result<Bound<'py, PyAny>> {
     let py = callback.py();
     let ctx = context(&patterns, &edges, &same_shape)?;
-    let owner = owner_of(&required_operand(func)?)?.derive()?;
+    let owner =
+        owner_of(&required_operand(func)?, "the argument func of relax.dpl.rewrite_bindings")?
+            .derive()?;
     let blocks = catch_panic(|| Ok(dataflow_blocks(owner.lock().func_and_vars()?.0)))?;
     let ops = pliant_ops::registry();
     let may_write = catch_panic(|| Ok(may_write(func, None)))?;

@@ -82,6 +82,9 @@ pub(super) fn may_write(
     Some(MayWrite::of(&module))
 }
 
+/// The function that the caller passes to be rewritten, as error messages name it.
+const REWRITTEN: &str = "the argument of a rewriter";
+
 /// Replaces matches of patterns in a function with the results of `callback(rule, expr, pairs)` until nothing matches.
 /// A result that is the expression itself or `None` leaves the match unchanged. `module` is the module that contains
 /// the function. It is needed only if the function was not taken from that module.
@@ -97,7 +100,7 @@ pub fn pattern_rewrite_calls<'py>(
     let ops = pliant_ops::registry();
     let rules =
         RuleSet::new(patterns.iter().map(|p| p.pattern.clone()), ops).map_err(user_error)?;
-    let owner = owner_of(&required_operand(func)?)?.derive()?;
+    let owner = owner_of(&required_operand(func)?, REWRITTEN)?.derive()?;
     let mut rewriter = catch_panic(|| {
         let may_write = may_write(func, module);
         let mut state = owner.lock();
@@ -139,7 +142,7 @@ pub fn pattern_rewrite_calls<'py>(
 
 /// Rejects a rewritten function that uses a variable outside its scope.
 fn check_scopes(func: &Bound<'_, PyAny>) -> Result<()> {
-    let func = ir_function(&required_operand(func)?)?;
+    let func = ir_function(&required_operand(func)?, "the rewritten function")?;
     let problems = verify_function(&func, None, pliant_ops::registry());
     match problems.iter().find(|p| p.code == error_codes::PL0203) {
         Some(problem) => {
@@ -175,8 +178,8 @@ impl TemplateRule {
     #[new]
     fn new(pattern: &Bound<'_, PyAny>, replacement: &Bound<'_, PyAny>) -> Result<Self> {
         let (pattern, replacement) = (
-            ir_function(&required_operand(pattern)?)?,
-            ir_function(&required_operand(replacement)?)?,
+            ir_function(&required_operand(pattern)?, "the function pattern of a rewriter")?,
+            ir_function(&required_operand(replacement)?, "the function replacement of a rewriter")?,
         );
         let template = catch_panic(|| Template::new(&pattern, replacement).map_err(user_error))?;
         Ok(TemplateRule(template))
@@ -199,7 +202,7 @@ impl TemplateRule {
     ) -> Result<Bound<'py, PyAny>> {
         let py = func.py();
         let templates: Vec<Template> = rules.iter().map(|r| r.0.clone()).collect();
-        let mut new = (*ir_function(&required_operand(func)?)?).clone();
+        let mut new = (*ir_function(&required_operand(func)?, REWRITTEN)?).clone();
         let may_write = catch_panic(|| Ok(may_write(func, module)))?;
         let (count, new) = run_detached(py, || {
             let ops = pliant_ops::registry();
