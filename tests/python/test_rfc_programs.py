@@ -1,7 +1,9 @@
-"""Tests the programs of the Relax RFC, its announcement and the EmitTE document, corrected and run.
+"""Tests the example programs of three documents of Apache TVM on Relax (2022): the RFC, its announcement, and the document on
+`emit_te`.
 
-Each program keeps the spelling of its document, in the dialect of 2022, as far as it can be parsed. Comments state what had to be
-corrected. The test names contain the names of the documents' snippets (R1, A3, E2, ...).
+Each program keeps the spelling of its document as far as it can be parsed. Docstrings state what had to be corrected. The names
+of tests contain the numbers of the programs: R1, R2, ... in the RFC, A1, A2, ... and C1 in the announcement and its mail, and
+E1, E2, ... in the document on `emit_te`.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ SHAPES = ((2, 3), (1, 1), (4, 2))
 
 
 def run(mod: Any, func: str, *args: Any) -> Any:
-    """Builds a module as the documents do, and runs one function."""
+    """Builds a module for the target `llvm`, and runs one of its functions in a virtual machine."""
     target = tvm.target.Target("llvm")
     ex = relax.vm.build(mod, target)
     assert ex.as_text()
@@ -40,8 +42,8 @@ def floats(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 
 def test_r1_first_program(packed: Register, rng: np.random.Generator) -> None:
-    """Tests snippet R1 of the RFC documents with three corrections: `n` is declared, `with T.grid(n) as i` is a loop, and `w`
-    has a known rank after its match."""
+    """Tests the first program of the RFC: loop functions, packed functions and `match_cast` in one function. Corrections: `n` is
+    declared, `with T.grid(n) as i` is a loop, and `w` has a known rank after its `match_cast`."""
     updated = []
 
     def custom_inplace_update(value: Any) -> None:
@@ -83,8 +85,7 @@ class MyIRModule:
 
 
 def test_r3_the_meaning_of_call_tir(rng: np.random.Generator) -> None:
-    """Tests snippet R3 of the RFC documents: `call_tir` allocates the output and then calls the loop function. Both a NumPy
-    function and a loop function are called this way."""
+    """Tests that `call_tir` allocates the output and then calls the function, which is a NumPy function or a loop function."""
 
     def low_level_func(a: np.ndarray, out: np.ndarray) -> None:
         out[:] = a * 2
@@ -122,8 +123,8 @@ def main(input0: R.Tensor[(3, 4), "float32"], input1: R.Tensor[(3, 4), "float32"
 
 
 def test_r9_packed_functions_and_a_matmul(packed: Register, rng: np.random.Generator) -> None:
-    """Tests snippet R9 of the RFC documents with three corrections: the reduction is the last loop of the nest (m, k, n), the
-    indices match the buffers, and `(gv1,)` is a tuple."""
+    """Tests a matmul as a loop function, between calls of packed functions. Corrections: the reduction is the last loop of the
+    nest (m, k, n), the indices match the buffers, and `(gv1,)` is a tuple."""
     printed = []
 
     def add_packed(a: Any, b: Any) -> Any:
@@ -201,8 +202,8 @@ def register_shape_functions(packed: Register) -> None:
 
 
 def test_r11_shapes_of_all_three_kinds(packed: Register) -> None:
-    """Tests snippet R11 of the RFC documents. Inside the dataflow block, packed functions are called as pure functions. `lv7`
-    checks `m` again, so `unique` must not drop anything."""
+    """Tests tensors with symbolic sizes, of known rank only, and of unknown shape. Packed functions in the dataflow block are
+    called as pure functions. `lv7` checks the size `m` again, so the input must have no equal elements for `unique` to drop."""
     register_shape_functions(packed)
     mod = from_source(SHAPE_EXAMPLE.format(last="lv7: R.Shape = R.match_shape(lv3, (m,))"))
     x = np.arange(12, dtype="float32").reshape(3, 2, 2)
@@ -213,8 +214,8 @@ def test_r11_shapes_of_all_three_kinds(packed: Register) -> None:
 
 
 def test_a4_shapes_without_the_second_match(packed: Register) -> None:
-    """Tests snippet A4 of the RFC documents. In the announcement, `call_tir` takes the shape first; here, a packed function
-    is called by name instead."""
+    """Tests the shapes of `test_r11_shapes_of_all_three_kinds` without the second check of `m`. Correction: a packed function is
+    called by name; the announcement calls it with `call_tir`, whose first argument was the shape."""
     register_shape_functions(packed)
     mod = from_source(SHAPE_EXAMPLE.format(last="pass"))
     x = np.zeros((2, 2, 2), "float32")
@@ -222,8 +223,8 @@ def test_a4_shapes_without_the_second_match(packed: Register) -> None:
 
 
 def test_r14_two_dataflow_blocks_with_effects_between(packed: Register, rng: np.random.Generator) -> None:
-    """Tests snippet R14 of the RFC documents with two corrections: `linear`, `relu` and `linear1` are defined, and a packed
-    function reads the tensor from a file."""
+    """Tests two dataflow blocks with calls that have effects between them. Corrections: `linear`, `relu` and `linear1` are
+    defined, and a packed function reads the tensor from a file."""
     updates = []
     stored = floats(rng, 128, 128)
     packed("custom_inplace_update", lambda v: updates.append(v.shape))
@@ -317,8 +318,8 @@ def flatten(a: Any, out: Any) -> None:
 
 
 def test_r17_the_running_example(packed: Register, rng: np.random.Generator) -> None:
-    """Tests snippet R17 of the RFC documents with three corrections: the parameters have the names that the body uses, the
-    block has named axes, and the type has a dtype."""
+    """Tests the running example of the RFC: a loop function, followed by a packed function that flattens a tensor. Corrections:
+    the parameters have the names that the body uses, the block has named axes, and the type has a dtype."""
     packed("flatten", flatten)
     mod = from_source(RUNNING)
     for shape in SHAPES:
@@ -327,7 +328,7 @@ def test_r17_the_running_example(packed: Register, rng: np.random.Generator) -> 
 
 
 def test_r18_explicit_memory(packed: Register, rng: np.random.Generator) -> None:
-    """Tests snippet R18 of the RFC documents: the passes lower the running example to explicit memory allocation. The result
+    """Tests that passes lower the running example (`test_r17_the_running_example`) to explicit memory allocation. The result
     prints, parses back, and runs."""
     packed("flatten", flatten)
     lower = tvm.transform.Sequential(
@@ -350,8 +351,8 @@ def test_r18_explicit_memory(packed: Register, rng: np.random.Generator) -> None
 
 
 def test_r19_shapes_in_the_heap(packed: Register, rng: np.random.Generator) -> None:
-    """Tests snippet R19 of the RFC documents: shape lowering of the running example. The sizes are matched into a shape heap,
-    computed on by generated code, and read back."""
+    """Tests shape lowering of the running example (`test_r17_the_running_example`): sizes are stored in a shape heap (a tensor of
+    sizes), generated code computes with them, and the results are read back."""
     packed("flatten", flatten)
     lower = relax.transform.get_pipeline("minimum")
     mod = lower(from_source(RUNNING))
@@ -382,8 +383,7 @@ def test_r20_te_with_symbolic_sizes(rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize("name", ["C1", "A1"])
 def test_c1_a1_flatten(name: str, rng: np.random.Generator) -> None:
-    """Tests snippets C1 and A1 of the RFC documents: the flatten function of the mail and of the announcement, with symbolic
-    shapes."""
+    """Tests a function that flattens a tensor of symbolic shape, as the announcement and its mail write it."""
     mod = from_source(
         """
 @R.function
@@ -398,8 +398,8 @@ def main(a: R.Tensor((m, 224, 3), "float32")) -> R.Tensor((m * 224 * 3,), "float
 
 
 def test_a2_the_announcement_program(packed: Register, rng: np.random.Generator) -> None:
-    """Tests snippet A2 of the RFC documents. `call_packed` and `return` are outside the dataflow block, as the announcement's
-    text states."""
+    """Tests the program of the announcement: a dataflow block, then `call_packed` and `return` outside of the block, as the text
+    of the announcement requires."""
     seen = []
     packed("custom_inplace_update", lambda v: seen.append(v.shape))
     mod = from_source(
@@ -433,7 +433,7 @@ class MyIRModule:
 
 
 def test_a3_loop_function_and_packed_function(packed: Register, rng: np.random.Generator) -> None:
-    """Tests snippet A3 of the RFC documents. The correction: the loop function has rank 2, like its argument."""
+    """Tests a loop function and a packed function in one program. Correction: the loop function has rank 2, like its argument."""
     seen = []
     packed("custom_inplace_update", lambda v: seen.append(v.shape))
     mod = from_source(
@@ -480,8 +480,8 @@ def main(a: R.Tensor((m, 4, 3), "float32"), b: R.Tensor((m * 2, 4, 3), "float32"
 
 
 def test_e1_create_prim_func_is_the_script() -> None:
-    """Tests snippet E1 of the RFC documents: `create_prim_func` returns the same function as the script. The corrections: `b`
-    is a parameter, and the block names its axes."""
+    """Tests that `create_prim_func` returns the same loop function as a script. Corrections in the script: `b` is a parameter,
+    and the block names its axes."""
     tir_element_wise = from_source(
         """
 @T.prim_func
@@ -504,8 +504,8 @@ def tir_element_wise(a: T.handle, b: T.handle) -> None:
 
 
 def test_e2_the_staging_interface(rng: np.random.Generator) -> None:
-    """Tests snippet E2 of the RFC documents. The correction: everything is emitted inside a function. The function for
-    `emit_te` uses only its own arguments, of any size."""
+    """Tests `emit_te` with Python functions on tensor expressions that use only their own arguments, of any size. Correction:
+    everything is emitted inside a function."""
     bb = relax.BlockBuilder()
     n, m = tir.Var("n", "int64"), tir.Var("m", "int64")
     x = relax.Var("x", relax.TensorStructInfo([n, m], "float32"))
@@ -526,7 +526,7 @@ def test_e2_the_staging_interface(rng: np.random.Generator) -> None:
 
 
 def even_columns() -> Any:
-    """Builds the program of E3, which has a dim `2 * floordiv(m, 2)`. The size `m` comes from
+    """Builds a program that has a tensor with a dim `2 * floordiv(m, 2)`. The size `m` comes from
     another parameter.
     """
     bb = relax.BlockBuilder()
@@ -541,8 +541,8 @@ def even_columns() -> Any:
 
 
 def test_e3_e5_sizes_that_no_buffer_defines(rng: np.random.Generator) -> None:
-    """Tests snippets E3 and E5 of the RFC documents: the loop function gets the size `m`, which no buffer defines, as an
-    extra parameter, and `call_tir` passes it."""
+    """Tests that a loop function gets the size `m`, which no buffer defines, as an extra parameter, and that `call_tir` passes
+    it."""
     mod = even_columns()
     assert mod["ewise_fun"].params[-1].name == "m"
     assert "tir_vars=R.shape([m])" in mod.script()
@@ -554,8 +554,8 @@ def test_e3_e5_sizes_that_no_buffer_defines(rng: np.random.Generator) -> None:
 
 
 def test_e6_call_tir_dyn_unpacks_a_shape(packed: Register) -> None:
-    """Tests snippet E6 of the RFC documents: `call_tir_dyn(shape, f, inputs, symbolic_vars)` allocates the output and passes
-    the sizes as trailing integers."""
+    """Tests that `call_tir_dyn(shape, f, inputs, symbolic_vars)` allocates the output and passes the sizes as trailing
+    integers."""
     seen = []
 
     def low_level(x: Any, out: Any, m: int) -> None:

@@ -1,5 +1,5 @@
-//! Tests programs whose shapes depend on values, programs with side effects, and programs in the
-//! style of the first Relax RFC, which allocate memory and compute shapes explicitly.
+//! Tests programs whose shapes depend on values, programs with side effects, and programs that
+//! allocate memory and compute shapes explicitly, as examples of the Relax RFC of 2022 do.
 
 use std::sync::Arc;
 
@@ -137,7 +137,8 @@ fn check_double_and_flatten(program: &str) {
     }
 }
 
-/// Program R18 of the Relax RFC of 2022, with corrected brackets and sizes in bytes.
+/// Allocates and frees storages by explicit calls, as an example of the Relax RFC of 2022 does. Corrections to the example: the
+/// brackets match, and sizes are in bytes.
 #[test]
 fn programs_allocate_and_free_memory_explicitly() {
     check_double_and_flatten(&format!(
@@ -164,7 +165,8 @@ class Module:
     ));
 }
 
-/// Program R19 of the Relax RFC of 2022: a loop function computes sizes in a shape heap.
+/// Computes sizes by a loop function that reads and writes a shape heap (a tensor of sizes), as an example of the Relax RFC of
+/// 2022 does.
 #[test]
 fn programs_compute_shapes_in_a_shape_heap() {
     check_double_and_flatten(&format!(

@@ -1,7 +1,7 @@
-"""Tests the programs of the Relax documents about branches, closures, recursion and loops, corrected and run.
+"""Tests branches, closures, recursion and loops in graph functions, with local functions before and after lifting.
 
-Each program keeps the spelling of its document, in the dialect of 2022, as far as it can be parsed. Comments state what had to be
-corrected. The test names contain the names of the documents' snippets (R1, A3, E2, ...).
+The programs come from Apache TVM's design document on control flow in Relax (2022), and keep its old spellings as far as they
+can be parsed. Docstrings state what had to be corrected.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Register = Callable[[str, Callable[..., Any]], None]
 
 
 def run(mod: Any, func: str, *args: Any) -> Any:
-    """Builds a module as the documents do, and runs one function."""
+    """Builds a module for the target `llvm`, and runs one of its functions in a virtual machine."""
     target = tvm.target.Target("llvm")
     ex = relax.vm.build(mod, target)
     assert ex.as_text()
@@ -33,9 +33,8 @@ def floats(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return rng.random(shape, "float32")
 
 
-def test_f2_a_branch_that_calls_packed_functions(packed: Register, rng: np.random.Generator) -> None:
-    """Tests snippet F2 of the RFC documents. The correction: the calls declare their result types. They have effects, so the
-    function is impure."""
+def test_branches_that_call_packed_functions(packed: Register, rng: np.random.Generator) -> None:
+    """Tests a conditional whose branches call packed functions. Correction: the calls declare their result types."""
     packed("test.vm.add", lambda a, b: a.numpy() + b.numpy())
     packed("test.vm.mul", lambda a, b: a.numpy() * b.numpy())
     mod = from_source(
@@ -54,7 +53,8 @@ def foo(cond: Tensor[(), "bool"], x: Tensor[(3, 4), "float32"]):
     np.testing.assert_array_equal(run(mod, "foo", np.array(False), x).numpy(), x * x)
 
 
-def test_f3_a_closure_before_lifting() -> None:
+def test_closure_before_lifting() -> None:
+    """Tests a local function that captures two constants and is returned as a closure."""
     mod = from_source(
         """
 @tvm.script.ir_module
@@ -79,9 +79,9 @@ class Module:
     assert run(mod, "main").numpy() == 6
 
 
-def test_f4_a_closure_after_lifting() -> None:
-    """Tests snippet F4 of the RFC documents. The lifted function takes its captured variables as one tuple, after its
-    arguments."""
+def test_closure_after_lifting() -> None:
+    """Tests a closure that `make_closure` creates from a global function. The function takes the captured values as one tuple,
+    after its arguments."""
     mod = from_source(
         """
 @tvm.script.ir_module
@@ -109,8 +109,9 @@ class Module:
     assert run(mod, "main").numpy() == 6
 
 
-def test_f5_recursion_before_lifting() -> None:
-    """Tests snippet F5 of the RFC documents. The correction adds a base case and returns a result."""
+def test_recursion_before_lifting() -> None:
+    """Tests a local function that captures a constant and calls itself. Corrections: the recursion has a base case, and `main`
+    returns its result."""
     mod = from_source(
         """
 @R.function
@@ -131,7 +132,8 @@ def main(n: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
         assert run(mod, "main", np.array(n)).numpy() == want
 
 
-def test_f6_recursion_after_lifting() -> None:
+def test_recursion_after_lifting() -> None:
+    """Tests a global function that calls itself and passes on its captured value in a tuple."""
     mod = from_source(
         """
 @tvm.script.ir_module
@@ -155,8 +157,9 @@ class Module:
         assert run(mod, "main", np.array(n)).numpy() == want
 
 
-def test_f7_mutual_recursion_before_lifting() -> None:
-    """Tests snippet F7 of the RFC documents, with base cases added: f1(x) = f2(x - 1) + x1 and f2(x) = f1(x - 1) + x2."""
+def test_mutual_recursion_before_lifting() -> None:
+    """Tests two local functions that call each other: f1(x) = f2(x - 1) + x1 and f2(x) = f1(x - 1) + x2. Correction: both have
+    base cases."""
     mod = from_source(
         """
 @R.function
@@ -183,8 +186,9 @@ def main(n: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
         assert run(mod, "main", np.array(n)).numpy() == want
 
 
-def test_f8_mutual_recursion_after_lifting() -> None:
-    """Tests snippet F8 of the RFC documents. Both lifted functions take the union of their captured variables."""
+def test_mutual_recursion_after_lifting() -> None:
+    """Tests two global functions that call each other. Each takes, in a tuple, the values that either of them captured before
+    lifting."""
     mod = from_source(
         """
 @tvm.script.ir_module
@@ -216,8 +220,9 @@ class Module:
         assert run(mod, "main", np.array(n)).numpy() == want
 
 
-def test_f9_a_loop_as_recursion_and_as_operator() -> None:
-    """Tests snippet F9 of the RFC documents. The correction completes the loop condition, which compares the counter with 10."""
+def test_loop_as_recursion_and_as_operator() -> None:
+    """Tests that a loop up to 10 has the same result as a recursive local function and as `R.while_loop`. Correction: the loop
+    condition, which the document omits, compares the counter with 10."""
     mod = from_source(
         """
 @tvm.script.ir_module
