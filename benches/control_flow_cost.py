@@ -87,7 +87,7 @@ def peak_kilobytes() -> int:
 
 def measure_mode(mode: str) -> dict[str, tuple[float, int]]:
     """Measures all programs in one execution mode. Returns for each the nanoseconds per iteration,
-    as the best of several rounds, and the growth of the process in KiB.
+    as the best of several rounds, and the growth of the peak memory of the process in KiB.
     """
     vm = relax.VirtualMachine(relax.build(from_source(SCRIPT), exec_mode=mode))
     n, zero = np.array(ITERATIONS, "int64"), np.array(0, "int64")

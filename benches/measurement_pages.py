@@ -1,6 +1,7 @@
-"""Generated tables in ``docs/internals/measurements/``.
+"""Reads and writes the tables in ``docs/internals/measurements/`` that benchmark scripts generate.
 
-A comment that names the script precedes each table, and ``<!-- end -->`` follows it. The comment is on exactly one page of the folder.
+On its page, a table lies between a comment with the name of its script and the line ``<!-- end -->``. Exactly one page of the
+folder contains the comment of a script.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ print(json.dumps({"pliant": about["version"], "profile": about["profile"], "file
 
 
 class BuildError(Exception):
-    """A build that cannot be found, created or used; the message is one line."""
+    """Raised for a build that cannot be found, created or used. The message is one line."""
 
 
 @dataclass(frozen=True)

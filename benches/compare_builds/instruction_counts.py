@@ -40,7 +40,7 @@ Count = Callable[[Build, Path, int, Sequence[str]], list[float]]
 
 
 class NoCounter(Exception):
-    """No tool can count instructions here; the message is one line."""
+    """Raised if no tool can count instructions on this machine. The message is one line."""
 
 
 def run(command: Sequence[str | Path]) -> str:

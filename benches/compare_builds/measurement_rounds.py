@@ -36,12 +36,12 @@ Row = tuple[str, str]
 
 
 class WorkerError(Exception):
-    """A request that a build could not execute; the message is one line."""
+    """Raised if a worker process could not execute a request. The message is one line."""
 
 
 class WorkloadFailure(Exception):
-    """A workload that fails with one build. The number of the build is 0 for the old and 1 for the
-    new one.
+    """Raised if a workload fails with one build. The number of the build is 0 for the old and 1 for
+    the new one.
     """
 
     def __init__(self, side: int, message: str) -> None:
@@ -71,7 +71,7 @@ class Results:
 
 
 class Worker:
-    """A process of a build that answers requests."""
+    """A process that runs workloads with one build and answers the requests of this process."""
 
     def __init__(self, build: Build, workload: Workload, threads: int, clock: str) -> None:
         self.build, self.defaults = build, {"threads": threads, "clock": clock}

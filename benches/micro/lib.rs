@@ -1,2 +1,2 @@
-//! Criterion benchmarks of single mechanisms; `cargo bench` runs them. The Python scripts beside this folder compare Pliant with
-//! its peers.
+//! Criterion benchmarks of single parts of the compiler and the VM; `cargo bench` runs them. The Python scripts beside this
+//! folder compare Pliant with other runtimes.

@@ -34,7 +34,7 @@ def causal(net: Net, s: Dim, t: Dim) -> Value:
 
 
 def padding_bias(net: Net, mask: Value, s: Dim, scores: Value) -> Value:
-    """Applies a padding mask of int64 to scores, in one of the exporters' forms."""
+    """Adds nodes that apply an int64 padding mask to attention scores, in a random one of the forms that exporters write."""
     b, t = mask.dims
     four = net.op("Unsqueeze", mask, net.ints(1, 2), dims=[b, 1, 1, t], dtype="int64")
     form = net.pick("bert", "expand", "where", "equal")

@@ -27,8 +27,8 @@ class Value:
 
 @dataclass
 class Net:
-    """A network under construction. Each label (symbolic dim) has an extent at each size at which
-    the network runs.
+    """A network under construction. The network runs at several sizes, and each label (symbolic dim)
+    has one extent for each of them.
     """
 
     rand: np.random.Generator

@@ -110,8 +110,8 @@ fn pliant(product: &Product, threads: usize) -> Engine {
     })
 }
 
-/// The library `gemm`, with its AVX-512 kernels and with Rayon for threads. It has no packed
-/// operands.
+/// The library `gemm`, with its AVX-512 kernels and with Rayon for threads. It cannot pack operands in
+/// advance.
 fn gemm_crate(product: &Product, threads: usize) -> Engine {
     let [m, n, k] = product.dims;
     let (a, b) = (Rc::clone(&product.a), Rc::clone(&product.b));
@@ -132,8 +132,8 @@ fn gemm_crate(product: &Product, threads: usize) -> Engine {
     })
 }
 
-/// The library `matrixmultiply`, with its own threads, whose number comes from the environment. It
-/// has no packed operands.
+/// The library `matrixmultiply`, with its own threads, whose number `MATMUL_NUM_THREADS` sets. It
+/// cannot pack operands in advance.
 fn matrixmultiply_crate(product: &Product) -> Engine {
     let [m, n, k] = product.dims;
     let (a, b) = (Rc::clone(&product.a), Rc::clone(&product.b));
@@ -155,7 +155,7 @@ fn parallelism(threads: usize) -> gemmkit::Parallelism {
     if threads == 1 { gemmkit::Parallelism::Serial } else { gemmkit::Parallelism::Rayon(threads) }
 }
 
-/// The library `gemmkit` with unpacked operands.
+/// The library `gemmkit`, without packing operands in advance.
 fn gemmkit_crate(product: &Product, threads: usize) -> Engine {
     let [m, n, k] = product.dims;
     let (a, b) = (Rc::clone(&product.a), Rc::clone(&product.b));
