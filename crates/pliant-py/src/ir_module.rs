@@ -48,7 +48,7 @@ impl IRModule {
     }
 
     /// Wraps a module that was derived from this one. Functions that are in both modules keep their
-    /// owners.
+    /// owners ([`FuncOwner`]), so the Python objects for parts of these functions stay valid.
     fn with_shared_functions(&self, module: ir::IRModule) -> IRModule {
         Self::with_owners(module, self.owners.clone())
     }
@@ -58,8 +58,8 @@ impl IRModule {
         self.module.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Wraps a function of the module as a Python object. Expressions of the function keep their
-    /// identity as long as the module lives.
+    /// Wraps a function of the module as a Python object. As long as the module lives, Python objects
+    /// for the same expression of the function compare equal.
     fn wrap_retained<'py>(
         &self,
         py: Python<'py>,

@@ -169,7 +169,8 @@ fn array_value(obj: &Bound<'_, PyAny>) -> Option<HostValue> {
     crate::relax::value_conversion::immutable_tensor(tensor).ok().map(HostValue::Tensor)
 }
 
-/// Converts a size expression over variables of the surrounding Python program.
+/// Converts a size expression over variables of the surrounding Python program for the parser. Returns `None` for an operation
+/// that sizes in scripts do not have.
 fn host_sym(e: &te::Expr) -> Option<HostSym> {
     use std::hash::{Hash, Hasher};
     Some(match e.kind() {

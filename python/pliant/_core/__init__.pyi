@@ -69,8 +69,8 @@ class PrimExpr:
     def __truediv__(self, value: Any, /) -> PrimExpr: ...
     @property
     def _node_id(self) -> int:
-        """The identity of the node while it is alive. All nodes of a variable have the same
-        identity."""
+        """A number that identifies the expression while it is alive. It is equal for all Python
+        objects that represent the same variable."""
     @property
     def a(self) -> PrimExpr:
         """The first operand of a binary expression, or the operand of `Not`."""
@@ -109,7 +109,7 @@ class PrimExpr:
     def op(self) -> Op:
         """The intrinsic that a `Call` calls."""
     def same_as(self, other: Any) -> bool:
-        """Whether both are the same node, or nodes of the same variable."""
+        """Whether both Python objects represent the same expression object or the same variable."""
     @property
     def value(self) -> Any:
         """The value of a constant or string, or the operand of a `Cast` or `Broadcast`."""

@@ -174,7 +174,7 @@ pub fn wrap_block(py: Python<'_>, block: BlockRef) -> Result<Bound<'_, PyAny>> {
     })
 }
 
-/// Wraps a block of an owner's function as a Python object.
+/// Wraps a block of the function that `owner` holds as a Python object.
 ///
 /// # Errors
 /// An error of the Python interpreter.

@@ -1,5 +1,6 @@
-//! Imports expressions, blocks and bindings of one function into another. Two symbols become one if they represent the same
-//! variable of tensor expressions. Imported variables keep their identity.
+//! Imports expressions, blocks and bindings of one function into another. A symbol of one function and a symbol of the other
+//! become the same symbol if both represent the same size variable of Python. Imported variables keep their identity
+//! ([`Ident`](crate::relax::detached_expr::Ident)), so Python objects for them still compare equal.
 
 use std::sync::Arc;
 

@@ -60,7 +60,7 @@ pub enum Node {
     Seq(SeqNode),
     /// A function that Python code built.
     Func(FuncNode),
-    /// The whole function that an owner holds.
+    /// The whole function that a [`FuncOwner`] holds.
     Root(Arc<FuncOwner>),
 }
 
@@ -84,8 +84,9 @@ pub enum Key {
     Global(Arc<str>),
     /// The key of a packed function: its name.
     Extern(Arc<str>),
-    /// The key of any other node. The fields are the address of the node or of its owner, and the id of a sequence in the owner
-    /// (`u32::MAX` if the node is not a sequence).
+    /// The key of any other node. For a sequence of a function: the address of the function's [`FuncOwner`], and the id of the
+    /// sequence. For a whole function: the address of its [`FuncOwner`], and `u32::MAX`. Otherwise: the address of the node, and
+    /// `u32::MAX`.
     Address(usize, u32),
 }
 

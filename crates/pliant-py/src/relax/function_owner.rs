@@ -87,7 +87,7 @@ pub struct OwnerState {
     /// Types of this function in independent form ([`SInfo`]), as a cache. Types with shape
     /// variables are not cached.
     sinfo_cache: FxHashMap<ir::Type, SInfo>,
-    /// The mapping between symbols and variables of tensor expressions.
+    /// The mapping between symbols of the function and size variables of Python.
     pub vars: VarMap,
     /// The placeholders that represent expressions of this function in tensor expressions.
     pub te_sources: Vec<(te::Tensor, ir::Expr)>,
@@ -164,8 +164,8 @@ impl FuncOwner {
         Ok(owner)
     }
 
-    /// Creates an owner for a function that differs from the function of this owner only in
-    /// annotations. The expressions of both functions keep the same identities.
+    /// Creates an owner for a function that differs from the function of this owner only in its
+    /// attributes and visibility. Corresponding expressions of both functions have the same identity.
     pub fn variant(self: &Arc<Self>, func: Arc<Function>) -> Arc<FuncOwner> {
         let owner = Self::with_stage(Stage::Finished(func.clone()));
         let mut guarded = self.lock();
@@ -356,7 +356,7 @@ impl OwnerState {
         }
     }
 
-    /// Returns the function under construction, and the mapping from its symbols to variables.
+    /// Returns the function under construction, and the mapping from its symbols to size variables of Python.
     ///
     /// # Errors
     /// As for [`builder`](Self::builder).

@@ -16,16 +16,16 @@ use pyo3::prelude::*;
 use super::sigint_handler;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// The number of consecutive polls that find no run in progress, after which the watcher sleeps until it is woken.
+/// The number of consecutive polls that find no run in progress, after which the watcher thread sleeps until it is woken.
 const IDLE_POLLS: u32 = 40;
-/// The number of consecutive polls that find a run in progress, after which the watcher listens for Ctrl-C itself.
+/// The number of consecutive polls that find a run in progress, after which the watcher thread listens for Ctrl-C itself.
 const LONG_RUN_POLLS: u32 = 3;
 
-/// The VMs that the watcher monitors, each with the number of threads that run it now.
+/// The VMs that the watcher thread monitors for Ctrl-C, each with the number of threads that run it now.
 type WatchedVms = Vec<(VirtualMachine, Arc<AtomicU32>)>;
 
 static WATCHED: Mutex<WatchedVms> = Mutex::new(Vec::new());
-/// Whether the watcher must be woken or started.
+/// Whether the thread that watches for Ctrl-C must be woken or started.
 static WATCHER_ASLEEP: AtomicBool = AtomicBool::new(true);
 static WATCHER: Mutex<Option<Thread>> = Mutex::new(None);
 
@@ -39,8 +39,8 @@ thread_local! {
     static SIGNAL_ERROR: std::cell::RefCell<Option<PyErr>> = const { std::cell::RefCell::new(None) };
 }
 
-/// Counts the threads that currently run a VM. The watcher holds a reference to the inner counter only. It must never drop the
-/// last reference to a `RunCounter`, since the drop takes a lock that the watcher holds.
+/// Counts the threads that currently run a VM. The thread that watches for Ctrl-C refers to the inner counter only: if it dropped
+/// the last reference to a `RunCounter`, the drop would take a lock that this thread already holds.
 #[derive(Default)]
 pub struct RunCounter(Arc<AtomicU32>);
 
@@ -68,7 +68,7 @@ impl Drop for CompileGuard {
 pub struct RunGuard<'a>(&'a RunCounter);
 
 impl RunCounter {
-    /// Registers a VM with the watcher until the returned value is dropped.
+    /// Makes Ctrl-C stop the runs of a VM until the returned value is dropped.
     pub fn monitor(vm: &VirtualMachine) -> Arc<RunCounter> {
         vm.set_poll(Some(Arc::new(poll)));
         let counter = Arc::new(RunCounter::default());
@@ -102,7 +102,7 @@ impl Drop for RunCounter {
     }
 }
 
-/// Wakes the watcher after a counter of runs has been incremented. Before it sleeps, the watcher sets the flag [`WATCHER_ASLEEP`]
+/// Wakes the watcher thread after a counter of runs has been incremented. Before it sleeps, the watcher sets [`WATCHER_ASLEEP`]
 /// and then reads the counters once more. So either the watcher sees the new count, or this function sees the flag and wakes the
 /// watcher.
 fn wake() {
@@ -244,7 +244,8 @@ const EXITING: u8 = 2;
 /// unwinding would abort the process.
 static WATCHER_STATE: AtomicU8 = AtomicU8::new(OUTSIDE_PYTHON);
 
-/// Moves the watcher from `OUTSIDE_PYTHON` to `state`. Returns false if the watcher is not in `OUTSIDE_PYTHON`.
+/// Changes the state of the watcher thread from [`OUTSIDE_PYTHON`] to `state`. Returns false, without a change, if the thread is
+/// in another state.
 fn leave_outside(state: u8) -> bool {
     let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
     WATCHER_STATE.compare_exchange(OUTSIDE_PYTHON, state, success, failure).is_ok()

@@ -59,8 +59,8 @@ mod unix {
         on_sigint as extern "C" fn(c_int, *mut siginfo_t, *mut c_void) as usize
     }
 
-    /// Installs the handler in front of the current one. Does nothing if Ctrl-C is ignored or has the system's
-    /// default action.
+    /// Installs the Ctrl-C handler of this module, which passes signals on to the handler installed before. Does nothing
+    /// if Ctrl-C is ignored or has the system's default action.
     pub fn listen() {
         if LISTENING.load(Ordering::Relaxed) {
             return;
@@ -81,7 +81,7 @@ mod unix {
         }
     }
 
-    /// Removes the handler, unless another one has replaced it.
+    /// Removes the Ctrl-C handler of this module, unless another handler has replaced it.
     pub fn stop_listening() {
         if !LISTENING.swap(false, Ordering::Relaxed) {
             return;

@@ -392,7 +392,7 @@ impl PrimExpr {
         binary_op(other.py(), BinOp::Eq, &self.expr, other, false)
     }
 
-    /// Whether both are the same expression object.
+    /// Whether both Python objects represent the same expression object or the same variable.
     fn same_as(&self, other: &Bound<'_, PyAny>) -> bool {
         other.cast::<PrimExpr>().is_ok_and(|o| same_node(&self.expr, &o.get().expr))
     }
@@ -463,8 +463,8 @@ impl PrimExpr {
         }
     }
 
-    /// Returns the identity of the expression object while it lives. All objects of a variable have
-    /// the same identity.
+    /// Returns a number that identifies the expression while it lives. Python objects that represent
+    /// the same variable return the same number.
     #[getter]
     fn _node_id(&self) -> usize {
         match self.expr.kind() {

@@ -28,8 +28,9 @@ pub struct PatternNode {
     pub pattern: Pattern,
 }
 
-/// Returns the key of a size variable in patterns. A pattern may outlive every expression with its
-/// variables, so keys are kept for the lifetime of the process.
+/// Returns the key of a size variable, a number that identifies the variable in patterns: variables with
+/// equal keys must match equal sizes. A pattern may outlive every expression with its variables, so keys
+/// are kept for the lifetime of the process.
 fn size_var_key(var: &te::Var) -> u64 {
     static KEYS: LazyLock<Mutex<FxHashMap<te::Var, u64>>> = LazyLock::new(Mutex::default);
     let mut keys = KEYS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -37,7 +38,8 @@ fn size_var_key(var: &te::Var) -> u64 {
     *keys.entry(var.clone()).or_insert(next)
 }
 
-/// Copies the symbol arena of a function. Returns the copy and the key of each size variable.
+/// Copies the symbol arena of a function. Returns the copy, and for each symbol the key of its size
+/// variable (see [`size_var_key`]).
 fn symbols_with_keys(func: &Function, vars: &mut VarMap) -> (Arc<SymArena>, Arc<[u64]>) {
     let symbols: Vec<SymVar> = func.syms.vars().collect();
     let keys = symbols.into_iter().map(|v| size_var_key(&vars.te_var(&func.syms, v))).collect();
