@@ -182,7 +182,7 @@ impl CompiledModule {
     /// Creates a program from an executable, whose loop functions are compiled for this machine.
     ///
     /// # Errors
-    /// `Executable` if its kernels do not match the calls in its bytecode.
+    /// `Executable` if its loop functions do not match the calls in its bytecode.
     pub fn from_executable(executable: Executable) -> Result<CompiledModule, Error> {
         Self::compile_kernels(executable, Vec::new())
     }

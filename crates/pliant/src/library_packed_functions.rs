@@ -260,7 +260,8 @@ struct Activation<T> {
     runtime: *const KernelRuntime,
 }
 
-/// Applies an activation in place, in parallel if that is profitable. Returns a kernel status.
+/// Applies an activation in place, in parallel if that is profitable. Returns the status of a kernel call
+/// ([`STATUS_OK`] on success).
 fn activate<T: GemmElement>(runtime: &KernelRuntime, values: &mut [T], name: &str) -> i64 {
     unsafe extern "C" fn apply_range<T: GemmElement>(
         context: *mut c_void,
@@ -297,7 +298,7 @@ type Strides = (i64, i64, i64);
 /// An element type that `pliant.gemm` supports.
 trait GemmElement: pliant_tensor::Element + Send {
     /// Computes a batch of matrix products `c = a @ b`, or `c += a @ b` if `accumulate`. `strides` contains the strides of `a`,
-    /// `b` and `c`. Returns a kernel status.
+    /// `b` and `c`. Returns the status of a kernel call ([`STATUS_OK`] on success).
     ///
     /// # Safety
     /// As for [`batched_gemm::gemm_batch`].

@@ -210,7 +210,7 @@ pub(crate) fn decode(executable: &Executable) -> Result<IRModule, Error> {
 /// executable, since the bytecode and the VM rely on these.
 ///
 /// # Errors
-/// `Executable` if a kernel is missing or takes other arguments.
+/// `Executable` if a loop function is missing, or if its parameters differ from their description.
 pub(crate) fn adopt_recompiled(
     executable: &mut Executable,
     loops: &IRModule,

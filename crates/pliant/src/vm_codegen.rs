@@ -163,12 +163,13 @@ struct FunctionGen<'a> {
     captured: FxHashMap<Var, Vec<Reg>>,
     /// The variables that are computed directly into a register of the loop state, with that register.
     in_place: FxHashMap<Var, Reg>,
-    /// Registers with values of the function that no kill binding clears. In an inlined function, no return clears them either.
+    /// Registers with values of the function that no kill (a binding that clears the register of a dead value) clears. In an
+    /// inlined function, no return clears them either.
     unkilled: Vec<Reg>,
     /// Registers that an iteration must not clear: the registers of the captured values of an inlined function, which every
     /// iteration reads. In a loop condition, also the registers of the loop state, which the body reads next.
     pinned: Vec<Reg>,
-    /// The variables whose registers a kill binding clears.
+    /// The variables whose registers a kill (a binding that clears the register of a dead value) clears.
     killed: FxHashSet<Var>,
     /// The variables that hold tensors allocated by the function.
     allocated: FxHashSet<Var>,
@@ -624,7 +625,7 @@ impl Operand {
     }
 }
 
-/// Returns the variables whose registers a kill binding clears.
+/// Returns the variables whose registers a kill (a binding that clears the register of a dead value) clears.
 fn killed_vars(func: &Function) -> FxHashSet<Var> {
     let mut out = FxHashSet::default();
     for (_, binding) in bindings(func) {

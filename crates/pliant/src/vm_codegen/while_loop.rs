@@ -182,8 +182,8 @@ impl FunctionGen<'_> {
         }
     }
 
-    /// Returns the registers of the operands that are not read after the loop bound to `var`. Kill bindings directly after the
-    /// loop do not count as reads.
+    /// Returns the registers of the operands that are not read after the loop bound to `var`. Kills (bindings that clear the
+    /// registers of dead values) directly after the loop do not count as reads.
     fn last_used_registers(&self, var: Var, operands: &[Expr]) -> Vec<Reg> {
         let Some((seq, index)) = self.live.definition(var) else { return Vec::new() };
         let mut skip = index + 1;

@@ -1,4 +1,4 @@
-//! Tests that native function bodies compute the same results as their bytecode.
+//! Tests that native bodies (bytecode functions compiled to machine code) compute the same results as their bytecode.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -145,7 +145,7 @@ fn mutate_metadata(p: &mut Program, rng: &mut Rng) {
     }
 }
 
-/// A bytecode instruction, and the operands of its call.
+/// A bytecode instruction. If it is a call, the second field contains the operands of the call.
 type Instruction = (Op, Vec<u64>);
 
 /// Returns the instructions of a bytecode function.
