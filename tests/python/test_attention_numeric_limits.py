@@ -100,8 +100,8 @@ def test_rounded_score_sums(guard: str) -> None:
 
 
 def test_fully_masked_row_check_reads_rounded_mask() -> None:
-    """Tests a mask whose largest number rounds to minus infinity, although the mask itself is not
-    rounded.
+    """Tests a check for fully masked rows that reads a copy of the mask rounded to float16, in which -1e9 is minus infinity. The
+    mask that is added to the scores is not rounded, so the attention must not become one kernel call.
     """
     mask = np.zeros((2, 1, 5), "float32")
     mask[1] = -1e9

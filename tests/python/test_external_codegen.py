@@ -83,7 +83,8 @@ def test_instruments_see_library_calls():
 
 
 def composites(mod):
-    """Returns the patterns of the composite functions inside the functions for code generators."""
+    """Returns the names of the patterns from which composite functions were created: the attribute `Composite` of each local
+    function in the module."""
     bindings = (b for f in mod.functions.values() for block in f.body.blocks for b in block.bindings)
     return sorted(b.value.attrs["Composite"] for b in bindings if isinstance(b.value, relax.Function))
 

@@ -92,8 +92,8 @@ assert int(t[0].numpy()) == 40
 
 
 def test_kernel_calls_in_values_do_not_write_read_only_tensors(tmp_path: Path) -> None:
-    """Tests kernel calls as values that would write to the tensor in their first argument. Read-only inputs and the constants of
-    a loaded file must stay unchanged.
+    """Tests kernel calls inside stored expressions. Such a call would write to the tensor in its first argument, although that
+    tensor is an input of the loop function. Read-only inputs and the constants of a loaded file must stay unchanged.
     """
     program = """
 import numpy as np

@@ -233,8 +233,8 @@ def test_large_powers_in_dims_are_names(times: int) -> None:
 
 
 def test_limits_count_inlined_function_calls() -> None:
-    """Checks that nodes of inlined functions count towards the limits. A function that was counted
-    within the limit may be nested deeper elsewhere.
+    """Checks that functions nested more than 32 deep are rejected, even if another call of one of the inner functions is within
+    this limit.
     """
     own = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
 

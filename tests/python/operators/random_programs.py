@@ -117,7 +117,8 @@ def operators() -> list[str]:
 
 
 def types_of(info: Any) -> list[tuple[str, tuple[str, ...] | None, int | None]] | None:
-    """Returns the tensors of a value, or `None` if it contains anything else."""
+    """Returns the data type, dims and rank of each tensor in a type, which is a tensor or a tuple of tensors. Dims or a rank that
+    is unknown is `None`. Returns `None` for any other type."""
     if isinstance(info, pliant.relax.TupleStructInfo):
         fields = [types_of(f) for f in info.fields]
         return None if any(f is None or len(f) != 1 for f in fields) else [f[0] for f in fields if f]
@@ -193,7 +194,7 @@ USABLE = [
 
 
 def matched(param: Param, value: Value, sizes: dict[str, str], written: set[str]) -> dict[str, str] | None:
-    """Returns the sizes of a case's symbols if `value` replaces its parameter, or `None` if `value`
+    """Returns the sizes of a case's symbols if `value` is passed for the parameter `param` of the case. Returns `None` if `value`
     does not match the parameter.
     """
     if value.dtype != param.dtype or value.dims is None or len(value.dims) != len(param.dims):

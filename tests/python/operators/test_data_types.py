@@ -40,8 +40,8 @@ BEGIN, END = "<!-- operators -->\n", "<!-- end of operators -->"
 
 
 def of_dtype(case: Case, dtype: str) -> Case:
-    """Returns the case with another data type for its data: the parameters that have the type of
-    the first float parameter, or of the first parameter if none is a float.
+    """Returns the case with `dtype` as the data type of its data parameters. These are all parameters that have the same type as
+    the first float parameter or, without float parameters, the same type as the first parameter.
     """
     kinds = [p.dtype for p in case.params]
     data = next((d for d in kinds if d.startswith("float")), kinds[0] if kinds else "")
@@ -49,8 +49,8 @@ def of_dtype(case: Case, dtype: str) -> Case:
 
 
 def script_of(case: Case) -> str:
-    """Returns the script of the case with float32 parameters in place of bfloat16 ones, which NumPy
-    lacks.
+    """Returns the script of the case in which parameters of type bfloat16, which NumPy does not have, are float32 and are
+    converted to bfloat16 first.
     """
     narrow = [p.name for p in case.params if p.dtype == "bfloat16"]
     plain = replace(case, params=tuple(replace(p, dtype="float32") if p.name in narrow else p for p in case.params))

@@ -31,8 +31,8 @@ def mentions(case: Case, symbol: str) -> bool:
 
 
 def refused(case: Case, name: str) -> str | None:
-    """Returns the error message for a case, which has its line and the operator's name; `None` if
-    the case is valid.
+    """Returns the error message for an invalid case; `None` if the case is valid. Checks that the error has the line of the call
+    and names the operator.
     """
     try:
         from_source(case.script)

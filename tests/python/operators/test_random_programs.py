@@ -134,8 +134,9 @@ def nudged(inputs: list[Array]) -> list[Array]:
 
 
 def agree(got: list[Array], want: list[Array], near: list[Array] | str, where: str) -> None:
-    """Compares results of two programs. Fusion may round differently, which is accepted only if the
-    result is so sensitive that slightly changed inputs move it as much."""
+    """Compares the results of a fused program, `got`, with those of the unfused program, `want`. `near` contains the results of
+    the unfused program for slightly changed inputs. A difference is accepted only if `near` differs from `want` too, that is,
+    if the result depends strongly on rounding. `where` describes the case in errors."""
     for k, (one, other) in enumerate(zip(got, want, strict=True)):
         assert (one.shape, one.dtype) == (other.shape, other.dtype), where
         if close(one, other, one.dtype.name, 16):

@@ -85,8 +85,8 @@ def written(op: str, given: dict[str, Any]) -> str:
 
 
 def double(reference: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps a reference so that floats are computed in float64 and rounded to the type of the
-    first input."""
+    """Wraps a NumPy reference function so that floats are computed in float64 and rounded to the type
+    of the first input."""
 
     def run(*inputs: Array) -> Any:
         if not np.issubdtype(inputs[0].dtype, np.floating):

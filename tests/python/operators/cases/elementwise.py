@@ -118,8 +118,8 @@ def distance(dtype: str) -> Draw:
 
 
 def shifted(reference: Callable[..., Any], dtype: str) -> Callable[..., Array]:
-    """Returns the reference of a shift for an integer type. It shifts Python integers and wraps the results to the width of the
-    type. A distance that is negative or at least this width shifts out all bits.
+    """Returns the reference function of a shift for an integer type. It shifts Python integers and wraps the results to the width
+    of the type. A distance that is negative or at least this width shifts out all bits.
     """
     bits = np.iinfo(dtype).bits
 

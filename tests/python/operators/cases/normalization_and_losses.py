@@ -49,8 +49,8 @@ def instance_norm(a: Array, gamma: Array, beta: Array, channel: int, axes: tuple
 
 
 def each(reference: Any) -> Any:
-    """Wraps a reference with several results so that it computes in float64 and rounds to the
-    input's type."""
+    """Wraps a NumPy reference function with several results so that it computes in float64 and rounds
+    to the type of the first input."""
     return lambda *inputs: [np.asarray(v).astype(inputs[0].dtype) for v in reference(*(i.astype("f8") for i in inputs))]
 
 

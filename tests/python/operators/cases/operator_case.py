@@ -24,8 +24,8 @@ SMALL = (0, 1, 2, 3, 7, 31)
 
 @dataclass(frozen=True)
 class Refusal:
-    """The result of a reference if the program must refuse the inputs. It contains a part of the
-    error message.
+    """The result of a NumPy reference function if the program must refuse the inputs. It contains a part
+    of the error message.
     """
 
     part: str
@@ -166,7 +166,7 @@ def y(*dims: int | str, draw: Draw | None = None) -> Param:
 
 
 def rounded(reference: Callable[..., Any]) -> Callable[..., Array]:
-    """Wraps a reference so that it computes in float64 and rounds to float32."""
+    """Wraps a NumPy reference function so that it computes in float64 and rounds to float32."""
     return lambda *args: np.asarray(
         reference(*(a.astype("float64") if a.dtype == "float32" else a for a in args))
     ).astype("float32")
