@@ -42,7 +42,7 @@ impl IRModule {
         IRModule { module: Mutex::new(module), owners }
     }
 
-    /// Returns the owners of the module's functions, which this object keeps alive.
+    /// Returns the owners ([`FuncOwner`]) of the module's functions, which this object keeps alive.
     pub fn owners(&self) -> &RetainedOwners {
         &self.owners
     }

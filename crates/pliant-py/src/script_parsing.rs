@@ -151,7 +151,8 @@ fn language_value(obj: &Bound<'_, PyAny>, name: Option<&str>) -> Option<HostValu
     path.extract().ok().map(HostValue::Path)
 }
 
-/// Converts arrays to constants, and NumPy scalars and types to plain values.
+/// Converts arrays to tensor constants, NumPy scalars to numbers, and NumPy types to data types. Returns `None` for other
+/// objects.
 fn array_value(obj: &Bound<'_, PyAny>) -> Option<HostValue> {
     if obj.is_instance_of::<pyo3::types::PyType>()
         || obj.hasattr("itemsize").ok()? && obj.hasattr("kind").ok()?

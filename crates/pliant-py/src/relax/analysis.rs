@@ -342,8 +342,8 @@ pub fn erase_struct_info<'py>(
     wrap_info(info.py(), erased)
 }
 
-/// Returns the size variables in a type: all of them, or only the variables that are a whole dim, which a value of the type
-/// defines.
+/// Returns the size variables in a type: all of them, or only the variables that a value of the type defines. Those are a dim by
+/// themselves, as `n` in `(n, 2 * m)` is.
 #[pyfunction]
 pub fn struct_info_vars<'py>(
     info: &Bound<'py, PyAny>,

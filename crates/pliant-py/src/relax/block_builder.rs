@@ -106,7 +106,7 @@ impl BuilderState {
         }
     }
 
-    /// Returns the owner that holds the innermost function under construction.
+    /// Returns the [`FuncOwner`] that holds the innermost function under construction.
     pub(super) fn current_owner(&self) -> Result<Arc<FuncOwner>> {
         match self.stack.last() {
             Some(current) if !current.done => Ok(current.owner.clone()),

@@ -106,7 +106,7 @@ impl OwnerState {
         self.import_with(owner, required, |i| i.binding(binding))
     }
 
-    /// Imports the function of an owner as a local function.
+    /// Imports the function that `owner` holds as a local function.
     ///
     /// # Errors
     /// As for [`import`](Self::import).

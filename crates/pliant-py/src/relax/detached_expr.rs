@@ -1,7 +1,8 @@
 //! Expressions that belong to no function: trees that Python code builds before a block builder emits them.
 //!
 //! Nodes are shared and immutable. After an expression is emitted, it belongs to a function ([`Node::InFunc`]) and is
-//! identified by an owner and an id. Python loops may build trees of any depth, so dropping a tree does not recurse.
+//! identified by the [`FuncOwner`] of the function and an id. Python loops may build trees of any depth, so dropping a tree
+//! does not recurse.
 //!
 //! Two nodes are the same expression if their [`Key`]s are equal. A variable of a rewritten function has the same key
 //! as in the original function.
@@ -78,7 +79,7 @@ pub fn fresh_uid() -> u64 {
 /// Python objects.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
-    /// The key of a variable, or of an expression of a function.
+    /// The key of a variable, or of an expression of a function: its identity.
     Ident(Ident),
     /// The key of a reference to a function of the module: the name of the function.
     Global(Arc<str>),

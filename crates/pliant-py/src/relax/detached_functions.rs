@@ -1,6 +1,7 @@
 //! Sequences, blocks, bindings, conditionals and functions that Python code builds before they belong to a function.
 //!
-//! A sequence, block or binding may also refer to a part of an existing function by its owner and id.
+//! A sequence, block or binding may also be a part of an existing function. It then consists of a reference to the function's
+//! [`FuncOwner`] and the id of the part.
 
 use std::sync::{Arc, OnceLock};
 
@@ -48,7 +49,7 @@ impl SeqNode {
         }
     }
 
-    /// Returns the owner of the function that contains the sequence or its parts.
+    /// Returns the [`FuncOwner`] of the function that contains the sequence or its parts; `None` if no function contains them.
     pub fn owner(&self) -> Option<Arc<FuncOwner>> {
         match self {
             SeqNode::In(owner, _) => Some(owner.clone()),
@@ -178,7 +179,7 @@ impl BlockRef {
         a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| a.same(b))
     }
 
-    /// Returns the owner of the function that contains the block or its bindings.
+    /// Returns the [`FuncOwner`] of the function that contains the block or its bindings; `None` if no function contains them.
     pub fn owner(&self) -> Option<Arc<FuncOwner>> {
         match self.get() {
             BlockNode::In(owner, _) => Some(owner.clone()),
@@ -349,8 +350,8 @@ impl FuncNode {
         self.owner_in_module(GlobalTypes::default)
     }
 
-    /// Returns the owner of the function. A function converted as part of a module infers the types of its calls by name from the
-    /// module's functions.
+    /// Returns the [`FuncOwner`] that holds the converted function, as [`owner`](Self::owner) does. If this call converts the
+    /// function, `globals` returns the types of the module's functions, which determine the types of calls by name.
     ///
     /// # Errors
     /// As for [`owner`](Self::owner).
@@ -367,7 +368,7 @@ impl FuncNode {
         Ok(self.built.get_or_init(|| owner).clone())
     }
 
-    /// Returns the owner of the function, if the function has been converted.
+    /// Returns the [`FuncOwner`] that holds the converted function; `None` if the function has not been converted yet.
     pub fn built(&self) -> Option<&Arc<FuncOwner>> {
         self.built.get()
     }

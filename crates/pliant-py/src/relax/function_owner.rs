@@ -21,7 +21,7 @@ use crate::relax::cross_function_import::ImportMemo;
 use crate::relax::detached_expr::{Ident, Key, Node, NodeRef, fresh_uid};
 use crate::relax::struct_info::{SInfo, from_type};
 
-/// The owner of a function. The Python expressions of the function keep it alive.
+/// The owner of a graph function, through which Python expressions refer to parts of the function. They keep the owner alive.
 pub struct FuncOwner {
     state: Mutex<OwnerState>,
     /// The number (from [`this_thread`]) of the thread that holds the lock, or 0 if no thread holds
@@ -29,7 +29,7 @@ pub struct FuncOwner {
     holder: AtomicUsize,
 }
 
-/// The panic message if a thread locks an owner that it has already locked. This happens if Python code that runs
+/// The panic message if a thread locks a [`FuncOwner`] that it has already locked. This happens if Python code that runs
 /// during construction, such as the tensor expression of a user-defined operator, reads the function.
 /// [`crate::gil_and_panics`] converts the panic into a `ValueError`.
 pub const ALREADY_LOCKED: &str = "the function under construction cannot be read inside the definition of an \
@@ -43,7 +43,7 @@ fn this_thread() -> usize {
     MARK.with(|mark| std::ptr::from_ref(mark) as usize)
 }
 
-/// A lock guard for the state of an owner.
+/// A lock guard for the state of a [`FuncOwner`].
 pub struct LockedState<'a> {
     owner: &'a FuncOwner,
     state: MutexGuard<'a, OwnerState>,
@@ -74,15 +74,16 @@ pub struct OwnerState {
     stage: Stage,
     /// A number that identifies the owner in this process.
     pub uid: u64,
-    /// For a derived owner: the owner of the original function, and the number of expressions that
-    /// both functions share.
+    /// If the function is a rewritten copy or a variant of another function: the owner of that
+    /// function, and the number of expressions that both functions share.
     base: Option<(Arc<FuncOwner>, u32)>,
     /// The identities of expressions that were imported from other functions. An imported expression keeps its
     /// identity.
     idents: FxHashMap<ir::Expr, Ident>,
     /// The expressions of this function by their identities: the inverse of `idents`.
     exprs_by_ident: FxHashMap<Ident, ir::Expr>,
-    /// What was imported from each other function so far, by the `uid` of that function's owner.
+    /// The expressions that were imported from other functions so far: an [`ImportMemo`] for each function, by the `uid` of its
+    /// owner.
     pub(super) import_memos: FxHashMap<u64, ImportMemo>,
     /// Types of this function in independent form ([`SInfo`]), as a cache. Types with shape
     /// variables are not cached.
@@ -139,7 +140,8 @@ impl FuncOwner {
         }
     }
 
-    /// Creates a derived owner, in which the function of this owner can be rewritten.
+    /// Creates an owner with a copy of the function of this owner, in which the function can be rewritten. The ids of the
+    /// original function are valid in the copy.
     ///
     /// # Errors
     /// If the construction of the function was abandoned.
@@ -251,7 +253,7 @@ impl FuncOwner {
     }
 }
 
-/// Locks the table of the owners of finished functions, by the functions' addresses.
+/// Locks the table of all owners ([`FuncOwner`]) of finished functions, by the addresses of the functions.
 fn owners() -> MutexGuard<'static, FxHashMap<usize, Weak<FuncOwner>>> {
     static OWNERS: LazyLock<Mutex<FxHashMap<usize, Weak<FuncOwner>>>> =
         LazyLock::new(Mutex::default);
@@ -311,7 +313,8 @@ impl OwnerState {
         self.exprs_by_ident.insert(ident, e);
     }
 
-    /// Whether expression ids of `owner` are valid in this owner: both are the same owner, or this owner is derived from `owner`.
+    /// Whether expression ids of the function of `owner` are valid in the function of this owner: both are the same owner, or
+    /// [`derive`](FuncOwner::derive) or [`variant`](FuncOwner::variant) created this owner from `owner`.
     pub fn shares_ids_with(&self, owner: &Arc<FuncOwner>) -> bool {
         std::ptr::eq(Arc::as_ptr(owner), self.weak_self.as_ptr())
             || self.base.as_ref().is_some_and(|(base, _)| Arc::ptr_eq(base, owner))

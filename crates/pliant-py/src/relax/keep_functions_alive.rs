@@ -1,5 +1,5 @@
-//! [`RetainedOwners`]: keeps alive the owners of a module's functions that Python code has accessed. Python objects for parts of
-//! these functions therefore keep their identity as long as the module lives.
+//! [`RetainedOwners`]: keeps alive the [`FuncOwner`]s of a module's functions that Python code has accessed. Python objects for
+//! parts of these functions therefore stay valid and compare equal as long as the module lives.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,7 +13,7 @@ use crate::relax::function_owner::FuncOwner;
 use crate::te::prim_func::PrimFunc;
 use crate::tir::prim_func_objects::PrimFuncObjects;
 
-/// The owners of graph functions and the Python objects of loop functions, by the addresses of the functions.
+/// Keeps alive the [`FuncOwner`]s of graph functions and the Python objects of loop functions, by the addresses of the functions.
 #[derive(Default)]
 pub struct RetainedOwners {
     owners: Mutex<FxHashMap<usize, Arc<FuncOwner>>>,
@@ -44,7 +44,7 @@ impl RetainedOwners {
         }
     }
 
-    /// Keeps alive the owner or the Python objects of a function that Python code added to `module`.
+    /// Keeps alive the [`FuncOwner`] or the Python objects of a function that Python code added to `module`.
     pub fn retain_object(&self, obj: &Bound<'_, PyAny>, module: &IRModule) {
         if let Ok(func) = obj.cast::<PrimFunc>() {
             return self.retain_prim_func(func.get().objects(), module);

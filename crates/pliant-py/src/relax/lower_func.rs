@@ -14,7 +14,7 @@ use crate::relax::detached_functions::{
 use crate::relax::function_owner::{FuncOwner, OwnerState, abandoned};
 use crate::relax::struct_info::{SInfo, sinfo_of, to_type};
 
-/// Builds a function from its parts, in a new owner.
+/// Builds a function from its parts. Returns a new [`FuncOwner`] that holds the function.
 ///
 /// # Errors
 /// If a variable is neither a parameter nor defined, or if a type rule fails.
@@ -76,8 +76,8 @@ impl OwnerState {
         }
     }
 
-    /// If an expression of an owner is a variable, returns the variable of this function that
-    /// represents it.
+    /// If the expression `e` of the function that `owner` holds is a variable, returns the variable of
+    /// this function that represents it.
     fn var_of(&self, owner: &Arc<FuncOwner>, e: ir::Expr) -> Result<Option<ir::Var>> {
         let of = |f: &ir::Function| match f.expr(e) {
             ExprData::Var(v) => Some(*v),

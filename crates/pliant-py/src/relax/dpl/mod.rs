@@ -47,8 +47,8 @@ pub(super) fn user_error(error: PassError) -> Error {
     }
 }
 
-/// Returns the variable of the owner's function to which a Python expression refers. A callback returns such expressions to name
-/// the variables to be replaced.
+/// Returns the variable to which a Python expression refers, in the function that `owner` holds. A callback returns such
+/// expressions to name the variables to be replaced.
 pub(super) fn replaced_var(owner: &Arc<FuncOwner>, obj: &Bound<'_, PyAny>) -> Result<Var> {
     let node = required_operand(obj)?;
     let mut state = owner.lock();

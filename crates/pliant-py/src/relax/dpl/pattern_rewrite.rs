@@ -40,7 +40,7 @@ fn emit_replacement(
     Ok((bindings, value?))
 }
 
-/// Ends the rewriting of an owner's function and returns the result as a Python object with the name and module of
+/// Ends the rewriting of the function that `owner` holds. Returns the result as a Python object with the name and module of
 /// `old`.
 pub(super) fn finished_rewrite<'py>(
     py: Python<'py>,
