@@ -753,8 +753,8 @@ def struct_info_lca(lhs: Any, rhs: Any) -> StructInfo:
     """Returns the least common supertype of two types."""
 
 def struct_info_vars(info: Any, definable: bool) -> list[TirVar]:
-    """Returns the size variables in a type. With `definable`, returns only the variables that are a whole dim, which a value
-    of the type defines."""
+    """Returns the size variables in a type. With `definable`, returns only the variables that a value of the type defines.
+    Those are a dim by themselves, as `n` in `(n, 2 * m)` is."""
 
 def symbolic_vars(func: Any, free: bool) -> list[TirVar]:
     """Returns the size variables that the parameters and `match_cast` bindings of a function define. If `free` is set, returns

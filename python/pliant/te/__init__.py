@@ -272,7 +272,7 @@ def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc) -> Any:
 def create_prim_func(ops: Sequence[Tensor | PrimExpr]) -> PrimFunc:
     """Creates the loop function that computes the stages among ``ops`` from the placeholders among ``ops``.
 
-    A size variable that is not a whole dim of any buffer becomes an extra parameter. Raises
+    A size variable that is no dim of a buffer by itself, such as ``m`` in ``2 * m``, becomes an extra parameter. Raises
     ``CompileError`` if a stage reads a placeholder that is not among ``ops``.
     """
     return _core.te_create_prim_func(list(ops))

@@ -86,8 +86,8 @@ def tir_vars_in_struct_info(sinfo: StructInfo) -> list[TirVar]:
 
 
 def definable_tir_vars_in_struct_info(sinfo: StructInfo) -> list[TirVar]:
-    """Returns the size variables that a value of the type defines. These are the variables that are a whole dim of the
-    type."""
+    """Returns the size variables that a value of the type defines. These are the variables that are a dim by themselves, as
+    ``n`` in ``(n, 2 * m)`` is."""
     return _relax.struct_info_vars(sinfo, True)
 
 
