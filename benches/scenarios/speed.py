@@ -95,8 +95,8 @@ def no_tuning() -> Outcome:
 
 
 def attention(form: str) -> bytes:
-    """Returns attention as one exporter writes it. `form` selects how the scale factor is
-    applied.
+    """Returns an ONNX model of attention as one exporter writes it. `form` selects how the scale factor
+    is applied.
     """
     dims: Dims = ["batch", 4, "seq", 32]
     weights = {"s": np.array(32**-0.5, "float32"), "q4": np.array(32**-0.25, "float32"), "d": np.array(32**0.5, "float32")}

@@ -12,7 +12,7 @@ N = 4096
 
 
 def leave_secrets() -> None:
-    """Runs and drops a model whose intermediate and final tensors hold 7."""
+    """Runs and drops a model all of whose tensors hold 7, so that a later read of its freed memory is detected."""
 
     @I.ir_module
     class Secret:

@@ -1,4 +1,4 @@
-"""Cases whose model fixes dims that other cases leave symbolic: a batch of 1, and all dims."""
+"""Variants of test cases whose models have constant dims instead of symbols: a batch of 1, or all dims constant."""
 
 from __future__ import annotations
 

@@ -82,8 +82,9 @@ class Worker:
             self.process = None
 
     def wait_for_message(self) -> bool:
-        """Waits for a message of the worker process. The time limit is CPU time, since other
-        processes may occupy the machine, or ten times as much elapsed time.
+        """Waits for a message of the worker process. Returns false if the worker exceeds the time
+        limit, which applies to its CPU time, since other processes may occupy the machine. A wait of
+        ten times the limit also returns false.
         """
         start, cpu_at_start = time.monotonic(), cpu_seconds(self.process.pid)
         while not self.pipe.poll(0.5):
