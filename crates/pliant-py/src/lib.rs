@@ -185,8 +185,8 @@ mod _core {
         crate::gil_and_panics::run_detached(py, || Ok(pliant_cli::main(argv)))
     }
 
-    /// Sets the maximum number of bytes that Pliant may hold at a time. With `None`, the limit follows the memory of
-    /// the machine.
+    /// Sets the maximum number of bytes that Pliant may hold at a time. With `None`, the limit follows the memory that
+    /// is available on the machine.
     #[pyfunction]
     #[pyo3(signature = (bytes))]
     fn set_memory_limit(bytes: Option<usize>) {

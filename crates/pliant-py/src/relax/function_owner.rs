@@ -77,16 +77,16 @@ pub struct OwnerState {
     /// If the function is a rewritten copy or a variant of another function: the owner of that
     /// function, and the number of expressions that both functions share.
     base: Option<(Arc<FuncOwner>, u32)>,
-    /// The identities of expressions that were imported from other functions. An imported expression keeps its
-    /// identity.
+    /// The identities of expressions that were imported from other functions. An imported expression has the same
+    /// identity as the original expression.
     idents: FxHashMap<ir::Expr, Ident>,
     /// The expressions of this function by their identities: the inverse of `idents`.
     exprs_by_ident: FxHashMap<Ident, ir::Expr>,
     /// The expressions that were imported from other functions so far: an [`ImportMemo`] for each function, by the `uid` of its
     /// owner.
     pub(super) import_memos: FxHashMap<u64, ImportMemo>,
-    /// Types of this function in independent form ([`SInfo`]), as a cache. Types with shape
-    /// variables are not cached.
+    /// A cache of types of this function, converted to types that are independent of the function
+    /// ([`SInfo`]). Types with shape variables are not cached.
     sinfo_cache: FxHashMap<ir::Type, SInfo>,
     /// The mapping between symbols of the function and size variables of Python.
     pub vars: VarMap,

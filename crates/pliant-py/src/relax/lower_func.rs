@@ -288,8 +288,8 @@ impl OwnerState {
         Ok(ir::Binding { var, value, cast: cast.into() })
     }
 
-    /// If the variable `e` of another function was imported into this function before its binding, returns the imported variable.
-    /// Returns `None` if a binding or a parameter of this function already defines the imported variable.
+    /// Returns the variable of this function that represents the variable `e` of another function, if the variable was imported
+    /// before its binding. Returns `None` if it was not imported, or if a binding or a parameter of this function defines it.
     fn imported_unbound_var(
         &mut self,
         owner: &Arc<FuncOwner>,

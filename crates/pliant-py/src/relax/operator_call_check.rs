@@ -96,8 +96,9 @@ fn var_of_rank(node: &NodeRef, rank: u32) -> NodeRef {
     NodeRef::new(Node::Var(FreeVar::new("x", Some(info), false)))
 }
 
-/// Returns what replaces an operand when the type rule runs: the operand itself if it is a literal, otherwise a variable of its
-/// type. Returns `None` for operands that are meaningful only in their function.
+/// Returns what replaces an operand when the type rule runs in a temporary function: the operand itself if it is a literal,
+/// otherwise a variable of its type. Returns `None` for operands that type rules inspect themselves, such as functions: the
+/// call is then not checked.
 fn operand_for_check(node: &NodeRef, depth: u32) -> Option<NodeRef> {
     Some(match node.get() {
         Node::Constant(_)

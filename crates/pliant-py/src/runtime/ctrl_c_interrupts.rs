@@ -251,7 +251,7 @@ fn leave_outside(state: u8) -> bool {
     WATCHER_STATE.compare_exchange(OUTSIDE_PYTHON, state, success, failure).is_ok()
 }
 
-/// Registers an exit handler with Python, after which the watcher no longer calls Python.
+/// Registers an exit handler with Python. After it has run, the thread that watches for Ctrl-C no longer calls Python.
 ///
 /// # Errors
 /// If the exit handler cannot be registered.

@@ -81,8 +81,8 @@ fn map_tensor(map: &mut FxHashMap<te::Tensor, te::Tensor>, param: &te::Tensor, n
     map.insert(param.clone(), new.clone());
 }
 
-/// Binds each size variable that is a dim of a buffer parameter to the size of the input. For any other dim of the parameter,
-/// adds a check that the input has this size.
+/// Binds the size variables in the shape of the buffer parameter `param`. A variable that is a dim by itself is bound to the size
+/// of the same dim of `input`. For any other dim, adds a check that both sizes are equal.
 fn bind_sizes(
     name: &str,
     param: &te::Tensor,
