@@ -38,7 +38,7 @@ fn position(operand: &Value, length: usize, count: usize) -> Result<usize, VmErr
 }
 
 /// Host function with the arguments `(sequence, item, position)`: returns the sequence with the item inserted at the
-/// position, or at the end if the position is none.
+/// position, or at the end if the position is absent ([`Value::None`]).
 pub(super) fn insert(args: &[Value]) -> Outcome {
     let [Value::Tuple(items), item, index] = args else {
         return Err(argument_error(host::SEQUENCE_INSERT, args));
@@ -51,7 +51,7 @@ pub(super) fn insert(args: &[Value]) -> Outcome {
 }
 
 /// Host function with the arguments `(sequence, position)`: returns the sequence without the item at the position, or
-/// without the last item if the position is none.
+/// without the last item if the position is absent ([`Value::None`]).
 pub(super) fn erase(args: &[Value]) -> Outcome {
     let [Value::Tuple(items), index] = args else {
         return Err(argument_error(host::SEQUENCE_ERASE, args));

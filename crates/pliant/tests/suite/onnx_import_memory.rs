@@ -13,8 +13,8 @@ use crate::onnx_rust_api::{model, node};
 const WEIGHTS: usize = 8;
 /// The size of each weight in bytes.
 const WEIGHT_BYTES: u64 = 256 << 20;
-/// The environment variable that selects the measurement. It runs in a child process, since other tests of this process
-/// use memory too.
+/// The environment variable that makes a child process of the test measure the memory. The test process itself cannot measure
+/// it, since other tests of this process use memory too.
 const MEASURE_VARIABLE: &str = "PLIANT_TEST_MEASURED";
 
 /// Returns the resident anonymous memory of this process in bytes.
