@@ -104,7 +104,7 @@ def LegalizeOps(
 
 
 def UpdateParamType(type_func: Callable[[Any], Any]) -> Pass:
-    """The name of ``UpdateParamStructInfo`` in later versions of TVM."""
+    """The same pass as ``UpdateParamStructInfo``, under its name in later versions of TVM."""
     result: Pass = transform.UpdateParamStructInfo(type_func)
     return result
 

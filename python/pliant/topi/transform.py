@@ -143,9 +143,9 @@ def strided_set(
 def dynamic_strided_slice(
     a: Tensor, begin: Tensor, end: Tensor, strides: Tensor, output_shape: Sequence[Any]
 ) -> Tensor:
-    """Returns the slice of ``output_shape`` that starts at ``begin``, in steps of ``strides``. Both
-    vectors have one element for each axis. ``end`` is ignored, because ``output_shape``
-    determines the slice. ``relax.op.dynamic_strided_slice`` computes the shape itself.
+    """Returns the slice of shape ``output_shape`` that starts at ``begin``, in steps of ``strides``.
+    ``begin`` and ``strides`` are vectors with one element for each axis. ``end`` is ignored, because
+    ``output_shape`` determines the end. ``relax.op.dynamic_strided_slice`` computes the shape itself.
     """
     starts = [tir.max(tir.min(begin(k).astype("int64"), a.shape[k]), 0) for k in range(a.ndim)]
 

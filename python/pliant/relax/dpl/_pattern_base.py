@@ -92,8 +92,8 @@ class DFPattern:
         return self
 
     def optional(self, option_constructor: Callable[[DFPattern], DFPattern]) -> DFPattern:
-        """Creates the pattern ``option_constructor(self)``, which contains this pattern, with a fallback: if it does not match,
-        this pattern alone is tried.
+        """Creates a pattern that matches if the larger pattern ``option_constructor(self)`` matches, or else if this pattern
+        alone matches.
         """
         return option_constructor(self) | self
 

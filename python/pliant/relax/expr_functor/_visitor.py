@@ -146,7 +146,7 @@ class PyExprVisitor(ExprFunctor):
         self.visit_expr(op.tuple_value)
 
     def visit_prim_value_(self, op: PrimValue) -> None:
-        """Visits the value of a scalar, if the class visits types."""
+        """Visits the value of a scalar, if the class overrides a method that visits the sizes inside types."""
         if self._types:
             self.visit_prim_expr(op.value)
 
@@ -179,12 +179,13 @@ class PyExprVisitor(ExprFunctor):
             self.visit_binding(binding)
 
     def visit_var_def_(self, var: Var) -> None:
-        """Visits the type of a variable at its definition, if the class visits types."""
+        """Visits the type of a variable at its definition, if the class overrides a method that visits the sizes inside types."""
         if self._types and var.struct_info_ is not None:
             self.visit_expr_dep_struct_info_field(var.struct_info_)
 
     def visit_dataflow_var_def_(self, var: DataflowVar) -> None:
-        """Visits the type of a dataflow variable at its definition, if the class visits types."""
+        """Visits the type of a dataflow variable at its definition, if the class overrides a method that visits the sizes
+        inside types."""
         if self._types and var.struct_info_ is not None:
             self.visit_expr_dep_struct_info_field(var.struct_info_)
 
