@@ -56,8 +56,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _dumps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Makes failing passes write their input modules to a temporary folder of the tests. All processes share the default
-    folder."""
+    """Makes failing passes write their input modules to a temporary folder of the tests, since all processes on the machine
+    share the default folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", str(tmp_path_factory.mktemp("dumps")))
         yield

@@ -1,5 +1,5 @@
-"""Tests constants and views in programs with in-place calls. Each constant must stay a single value, with any passes and in
-every execution mode."""
+"""Tests constants and views in programs with in-place calls, with any passes and in every execution mode. Within a run, all uses
+of a constant must refer to the same tensor, so that they see what an in-place call has written to it."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def with_rewrite_call(module):
 
 
 def with_fusion(module):
-    """Moves `sqrt(exp(x))` to a function with a pattern of a backend."""
+    """Moves the calls that match the pattern `sqrt(exp(x))` to a separate function, with the pass `FuseOpsByPattern`."""
     pattern, _ = sqrt_of_exp()
     module = relax.transform.ConvertToDataflow()(module)
     return relax.transform.FuseOpsByPattern([("z.half", pattern)])(module)

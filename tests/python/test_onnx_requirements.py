@@ -31,8 +31,8 @@ def ones(*shape: int) -> np.ndarray:
 
 
 def of_run(values: list[int], constant: bool, name: str = "c") -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Returns a vector as a part of a model: its inputs, its constants and the values to feed. The vector is in the second dict
-    if `constant` is set, otherwise in the first and third.
+    """Returns parts of a model that provide a vector: inputs, constants, and values to feed. If `constant` is set, the vector is
+    a constant. Otherwise it is an input, and its elements are among the values to feed.
     """
     array = np.array(values, np.int64)
     return ({}, {name: array}, {}) if constant else ({name: (INT64, [len(values)])}, {}, {name: array})

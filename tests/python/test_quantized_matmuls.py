@@ -260,8 +260,8 @@ def test_unsupported_forms_stay_loops() -> None:
 
 
 def test_reads_stay_before_writes() -> None:
-    """Checks that reads stay before writes: a factor and the left operand are overwritten between
-    the sums and the operators after them.
+    """Checks that reads are not moved across writes: in-place calls overwrite the left operand and a scale factor after the
+    integer matmul and before the operators that scale its sums.
     """
     text = """
 @I.ir_module

@@ -45,7 +45,8 @@ def rows_model() -> onnx.ModelProto:
 
 
 def area_model() -> onnx.ModelProto:
-    """Builds a model whose channels stay `h * w * 6 // (h * w)`, followed by a matmul."""
+    """Builds a model whose Reshape merges height and width, and infers the number of channels as `h * w * 6 // (h * w)`, which
+    is 6. A matmul follows."""
     nodes = [
         node("Shape", "x", "hw", start=2),
         node("ReduceProd", "hw", "area", keepdims=1),

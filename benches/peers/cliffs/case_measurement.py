@@ -92,11 +92,11 @@ def timed(call: Call, clock: Clock) -> tuple[list[Any], float]:
 
 
 def visit(call: Call, last: float, clock: Clock) -> tuple[float, float]:
-    """Returns the seconds of one call, measured in a short series of calls, and the seconds of the
-    whole series. Slow calls are not warmed up.
+    """Measures a short series of calls. Returns the seconds of one call, and the seconds of the whole
+    series. `last` is the time of an earlier call: only faster calls are warmed up first.
 
-    Elapsed time is that of the fastest call. CPU time is the mean, since its clock may be
-    coarser than a call.
+    If the clock counts elapsed time, the time of one call is that of the fastest call. If it counts
+    CPU time, it is the mean of all calls, since that clock may be coarser than a call.
     """
     start = clock()
     if last < VISIT_SECONDS:

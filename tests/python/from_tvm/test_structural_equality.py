@@ -1,4 +1,5 @@
-"""Tests structural equality, analyses and small names as users of TVM write them; only the import at the top differs."""
+"""Tests structural equality, instruments and further functions of TVM's interface as users of TVM write them; only the import at
+the top differs."""
 
 from __future__ import annotations
 

@@ -71,8 +71,8 @@ def form(value: Any) -> Any:
 
 
 def flat(value: Any) -> list[Any]:
-    """Returns all arrays of a value, including those in sequences. The test runner of ``onnx``
-    cannot compare scalars in them.
+    """Returns the arrays of a value as a flat list, including the arrays in nested sequences, since the test runner of ``onnx``
+    cannot compare sequences that contain scalars.
     """
     return [a for v in value for a in flat(v)] if isinstance(value, list | tuple) else [value]
 
