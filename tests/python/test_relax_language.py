@@ -132,8 +132,8 @@ def main(seed: R.Prim("int64"), n: R.Prim("int64")) -> R.Tensor(ndim=1, dtype="i
 
 
 def test_a_tensor_array_through_packed_functions(packed: Register, rng: np.random.Generator) -> None:
-    """Tests a tensor array as in the control-flow document: an opaque list that packed functions
-    push to and stack.
+    """Tests a tensor array, an opaque list: one packed function appends a tensor, another stacks
+    all tensors.
     """
 
     class TensorArray:

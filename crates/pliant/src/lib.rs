@@ -405,7 +405,7 @@ pub use pliant_vm::VmOptions;
 ///
 /// # Details
 pub use pliant_vm::register_func;
-/// Registers a Rust function that can stop when its run is interrupted.
+/// Registers a Rust function that can check whether the run that calls it is interrupted.
 ///
 /// # Examples
 /// ```

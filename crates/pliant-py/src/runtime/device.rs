@@ -53,7 +53,8 @@ pub fn cpu(dev_id: i32) -> Result<Device> {
     Ok(Device::CPU)
 }
 
-/// Returns the device with this name: `"cpu"`, `"llvm"` or `"cpu:0"`.
+/// Returns the device with this name: `"cpu"`, `"llvm"`, `"cranelift"` or `"c"`, each also with an index, as in
+/// `"cpu:0"`.
 #[pyfunction]
 #[pyo3(signature = (dev, dev_id=0))]
 pub fn device(dev: &str, dev_id: i32) -> Result<Device> {

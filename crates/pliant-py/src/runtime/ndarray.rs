@@ -145,7 +145,8 @@ impl NDArray {
         Ok(NDArray { tensor: self.tensor.copy()? })
     }
 
-    /// Copies the elements of `source`, an array-like object of the same shape, into this array.
+    /// Copies the elements of `source` into this array and returns this array. `source` is an array-like object that
+    /// broadcasts to the shape of this array, as in a NumPy assignment.
     fn copyfrom<'py>(
         slf: &Bound<'py, Self>,
         source: &Bound<'py, PyAny>,
@@ -155,7 +156,8 @@ impl NDArray {
         Ok(slf.clone())
     }
 
-    /// Copies the elements into `target`, an array of the same shape. If `target` is a device, returns a copy.
+    /// Copies the elements into the array `target` and returns `target`. If `target` is not an `NDArray`, such as a
+    /// device, returns a new array.
     fn copyto<'py>(
         slf: &Bound<'py, Self>,
         target: &Bound<'py, PyAny>,
