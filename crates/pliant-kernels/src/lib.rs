@@ -38,6 +38,7 @@ pub mod epilogue;
 pub mod extern_function_table;
 pub mod hardware;
 pub mod kernel_entry_points;
+pub mod lookup;
 pub mod low_precision_weights;
 pub mod math;
 pub mod matmul;
@@ -70,6 +71,7 @@ static ENTRIES: &[(&str, Entry)] = &[
     named::<convolution::Conv>(),
     named::<matmul_entry_points::Matmul>(),
     named::<matmul_entry_points::PackedMatmul>(),
+    named::<lookup::Lookup>(),
     named::<low_precision_weights::BFloat16Weight>(),
     named::<low_precision_weights::Int4Weight>(),
     named::<low_precision_weights::Int8Weight>(),

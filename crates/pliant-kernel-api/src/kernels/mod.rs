@@ -15,6 +15,7 @@ pub mod attention;
 pub mod conv;
 pub mod conv_int8;
 pub mod fft;
+pub mod lookup;
 pub mod matmul;
 pub mod matmul_int8;
 pub mod pack_int8;
@@ -35,6 +36,7 @@ pub static KERNELS: &[&Kernel] = &[
     &conv::KERNEL,
     &conv_int8::KERNEL,
     &fft::KERNEL,
+    &lookup::KERNEL,
     &matmul::KERNEL,
     &matmul::PACKED,
     &matmul_int8::KERNEL,

@@ -7,6 +7,7 @@
 //! | `conv_int8` | convolutions of 8-bit integers |
 //! | `integer_conv` | convolutions of dequantized operands |
 //! | `integer_matmul` | matmuls of dequantized operands |
+//! | `lookup` | elementwise functions from one 8-bit tensor to 8-bit integers |
 //! | `matmul_int8` | matmuls of 8-bit integers |
 //! | `matmul_packed` | float matmuls by constants |
 //! | `registered_patterns` | matches of a pattern that a program registers |
@@ -22,6 +23,7 @@ pub(crate) mod conv;
 pub(crate) mod conv_int8;
 pub(crate) mod integer_conv;
 pub(crate) mod integer_matmul;
+pub(crate) mod lookup;
 pub(crate) mod matmul_int8;
 pub(crate) mod matmul_packed;
 pub(crate) mod pool;
@@ -43,6 +45,7 @@ fn builtin() -> Vec<RuleInfo> {
         integer_matmul::info(),
         integer_conv::info(),
         weight_only_matmul::info(),
+        lookup::info(),
         attention::info(),
         conv::info(),
         matmul_int8::info(),
