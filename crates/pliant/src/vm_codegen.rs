@@ -27,7 +27,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use pliant_opt::analysis::liveness::{AT_RESULT, Liveness, plain_alias};
 use pliant_opt::analysis::result_binding::is_kill;
 use pliant_opt::analysis::while_loop_closures::{LoopClosure, loop_closures, loop_operands};
-use pliant_opt::common::lowered_operators::{
+use pliant_opt::common::operators_after_lowering::{
     MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, NULL_VALUE, VM_ALLOC_STORAGE, VM_ALLOC_TENSOR,
     VM_KILL_OBJECT,
 };

@@ -7,7 +7,7 @@ signature, generated from its declaration: ``topi.add(a, b)``, ``topi.nn.softmax
 the operator are lowered.
 
 If TVM's ``topi`` uses another name or order of arguments than ``relax.op``, the function is defined
-in :mod:`pliant.topi.names`, :mod:`pliant.topi.nn`, :mod:`pliant.topi.image` or
+in :mod:`pliant.topi.tvm_signatures`, :mod:`pliant.topi.nn`, :mod:`pliant.topi.image` or
 :mod:`pliant.topi.vision`. Functions of TVM's ``topi`` that are not operators are defined in
 :mod:`pliant.topi.transform`. The modules ``topi.math``, ``topi.broadcast``, ``topi.reduction`` and
 ``topi.tensor`` have the same names as ``topi`` itself.
@@ -21,11 +21,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from pliant.topi import _operator, broadcast, image, math, names, nn, reduction, tensor, transform, utils, vision
-from pliant.topi.names import *  # noqa: F403
-from pliant.topi.names import __all__ as _field_names
+from pliant.topi import (
+    _operator_wrapper,
+    broadcast,
+    image,
+    math,
+    nn,
+    reduction,
+    tensor,
+    transform,
+    tvm_signatures,
+    utils,
+    vision,
+)
 from pliant.topi.transform import *  # noqa: F403
 from pliant.topi.transform import __all__ as _formulas
+from pliant.topi.tvm_signatures import *  # noqa: F403
+from pliant.topi.tvm_signatures import __all__ as _tvm_names
 
 __all__ = [
     "broadcast",
@@ -36,7 +48,7 @@ __all__ = [
     "tensor",
     "utils",
     "vision",
-    *_field_names,
+    *_tvm_names,
     *_formulas,
 ]
 
@@ -44,8 +56,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    return _operator.find(name)
+    return _operator_wrapper.find(name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *(n.split(".")[0] for n in _operator.names())})
+    return sorted({*__all__, *(n.split(".")[0] for n in _operator_wrapper.names())})

@@ -13,7 +13,7 @@ from typing import Any
 
 from pliant import te, tir
 from pliant._core import Tensor
-from pliant.topi._operator import find
+from pliant.topi._operator_wrapper import find
 from pliant.topi.utils import get_const_int
 
 __all__ = [

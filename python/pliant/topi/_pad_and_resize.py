@@ -8,7 +8,7 @@ from typing import Any
 
 from pliant import te, tir
 from pliant._core import Tensor
-from pliant.topi._operator import find
+from pliant.topi._operator_wrapper import find
 from pliant.topi._size_checks import require_condition
 
 __all__ = [

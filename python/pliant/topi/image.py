@@ -7,9 +7,9 @@ from typing import Any
 
 from pliant import te, tir
 from pliant._core import Tensor
-from pliant.topi import _operator
+from pliant.topi import _operator_wrapper
 from pliant.topi._size_checks import require_indices_within, require_condition
-from pliant.topi._operator import find
+from pliant.topi._operator_wrapper import find
 
 __all__ = ["affine_grid", "crop_and_resize", "grid_sample", "resize1d", "resize2d", "resize3d"]
 
@@ -21,7 +21,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_operator.names("image.")})
+    return sorted({*__all__, *_operator_wrapper.names("image.")})
 
 
 def _resize(

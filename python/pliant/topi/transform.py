@@ -10,7 +10,7 @@ from typing import Any
 
 from pliant import te, tir
 from pliant._core import Tensor
-from pliant.topi._operator import axis_of, find
+from pliant.topi._operator_wrapper import axis_of, find
 from pliant.topi._size_checks import require_equal_sizes, require_condition
 from pliant.topi.utils import get_const_int
 

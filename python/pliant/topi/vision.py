@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from pliant._core import Tensor
-from pliant.topi import _operator
-from pliant.topi._operator import find
+from pliant.topi import _operator_wrapper
+from pliant.topi._operator_wrapper import find
 
 __all__ = ["roi_align_nchw", "roi_align_nhwc", "roi_pool_nchw"]
 
@@ -20,7 +20,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_operator.names("vision.")})
+    return sorted({*__all__, *_operator_wrapper.names("vision.")})
 
 
 def _align(layout: str, data: Tensor, rois: Tensor, pooled_size: Any, scale: float, mode: Any, ratio: int) -> Tensor:

@@ -13,7 +13,7 @@ use pliant_ops::{OpDecl, registry};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::call_graph::used_as_values;
-use crate::common::lowered_operators::{
+use crate::common::operators_after_lowering::{
     ENSURE_ZERO_OFFSET, INVOKE_CLOSURE, INVOKE_PURE_CLOSURE, MAKE_CLOSURE, RESHAPE,
 };
 

@@ -2,7 +2,9 @@
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function};
 
-use crate::common::lowered_operators::{MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, VM_KILL_OBJECT};
+use crate::common::operators_after_lowering::{
+    MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, VM_KILL_OBJECT,
+};
 
 /// Returns the number of bindings without the kills and renamings at the end.
 pub fn len_without_trailing_kills(func: &Function, bindings: &[Binding]) -> usize {

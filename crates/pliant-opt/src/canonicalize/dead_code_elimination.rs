@@ -54,7 +54,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::Effects;
 use crate::canonicalize::eliminate_unused::{public_functions, remove_unreachable};
-use crate::common::lowered_operators::format_names;
+use crate::common::operators_after_lowering::format_names;
 
 /// The pass that removes unused bindings and unreachable private functions (dead code elimination). See the module documentation.
 #[derive(Clone, Debug, Default)]

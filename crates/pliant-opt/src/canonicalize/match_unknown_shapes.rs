@@ -55,7 +55,7 @@ use pliant_pass::binding_rewrites::{Namer, Substitution, reachable_funcs, reacha
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::FxHashMap;
 
-use crate::common::lowered_operators::RESHAPE;
+use crate::common::operators_after_lowering::RESHAPE;
 use crate::common::repeat_type_inference::Reinfer;
 
 /// The pass that defines symbols for unknown sizes that operators need. See the module documentation.

@@ -55,8 +55,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::memory_aliases::{MemoryAliases, ParamUses, has_local_functions};
 use crate::analysis::result_binding::is_kill;
-use crate::common::lowered_operators::RESHAPE;
 use crate::common::matmul_and_conv_operands::{PERMUTE_DIMS, call_operands, permute_axes};
+use crate::common::operators_after_lowering::RESHAPE;
 
 /// The pass that merges chains of reshapes and removes reshapes that do not change the shape. See the module documentation.
 pub struct RemoveRedundantReshape;

@@ -8,7 +8,7 @@ use pliant_pass::pattern::{Pattern, RewriteCx, is_op};
 use pliant_sym::{Analyzer, Facts};
 use rustc_hash::FxHashSet;
 
-use crate::common::lowered_operators::{is_absent, num_input};
+use crate::common::operators_after_lowering::{is_absent, num_input};
 
 /// The operator `R.matmul(x1, x2)`.
 pub const MATMUL: Op = Op::new("relax.matmul");

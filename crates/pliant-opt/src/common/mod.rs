@@ -7,7 +7,7 @@
 //! | `rewrite_call_sites` | rewrites calls after the parameters of a function changed |
 //! | `image_layout_attributes` | channels-first and channels-last layouts in attributes |
 //! | `shared_loop_functions` | loop functions that a pass adds to the module, and their calls |
-//! | `lowered_operators` | the operators that occur only after lowering, and functions that create calls of them |
+//! | `operators_after_lowering` | the operators that occur only after lowering, and functions that create calls of them |
 //! | `matmul_and_conv_operands` | matmuls, convolutions and their operands |
 //! | `purity_after_lowering` | updates purity when lowering adds calls with side effects |
 //! | `repeat_type_inference` | infers types again after the types of parameters have changed |
@@ -16,8 +16,8 @@
 pub(crate) mod bind_constants_to_variables;
 pub(crate) mod call_deduplication_keys;
 pub(crate) mod image_layout_attributes;
-pub mod lowered_operators;
 pub mod matmul_and_conv_operands;
+pub mod operators_after_lowering;
 pub(crate) mod purity_after_lowering;
 pub(crate) mod repeat_type_inference;
 pub(crate) mod rewrite_call_sites;

@@ -45,11 +45,11 @@ use pliant_pass::pattern::{Pattern, RewriteCx, RuleSet, is_op, rewrite_rules, wi
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use rustc_hash::FxHashMap;
 
-use crate::common::lowered_operators::is_absent;
 use crate::common::matmul_and_conv_operands::{
     EINSUM, LINEAR, MATMUL, PERMUTE_DIMS, defining_attrs, defining_operands, dims, matmul_pattern,
     permute_axes,
 };
+use crate::common::operators_after_lowering::is_absent;
 
 /// The pass that lets matmuls read transposed operands in place. See the module documentation.
 pub struct FuseTransposeMatmul;

@@ -62,7 +62,7 @@ use pliant_pass::binding_rewrites::{Namer, rewrite_bindings};
 use pliant_pass::pass::for_each_relax;
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 
-use crate::common::lowered_operators::{ALLOC_TENSOR, op_call, prim_int, unit_ty};
+use crate::common::operators_after_lowering::{ALLOC_TENSOR, op_call, prim_int, unit_ty};
 use crate::common::purity_after_lowering::{flatten_blocks, force_pure, make_all_impure};
 use crate::common::shapes_and_size_bounds::shape_dims;
 use crate::memory::copy_written_views::CopyWrittenViews;

@@ -61,7 +61,9 @@ use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::common::call_deduplication_keys::CallKey;
-use crate::common::lowered_operators::{RESHAPE, null_vars, op_call, packed_call, resolve_null};
+use crate::common::operators_after_lowering::{
+    RESHAPE, null_vars, op_call, packed_call, resolve_null,
+};
 use crate::common::shared_loop_functions::LoopFunctions;
 
 /// A function, provided by the user, that legalizes calls of an operator. It returns the expression that replaces the call.

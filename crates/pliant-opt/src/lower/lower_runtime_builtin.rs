@@ -45,12 +45,12 @@ use pliant_ops::dynamic_operator_calls;
 use pliant_pass::binding_rewrites::{Namer, rewrite_bindings};
 use pliant_pass::{FunctionPass, PassContext, PassError};
 
-use crate::common::lowered_operators::{
+use crate::common::operators_after_lowering::{
     INVOKE_CLOSURE, INVOKE_PURE_CLOSURE, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR,
     MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, VM_ALLOC_STORAGE, VM_ALLOC_TENSOR, VM_KILL_OBJECT,
     op_call, packed_call,
 };
-use crate::common::lowered_operators::{null_vars, resolve_null};
+use crate::common::operators_after_lowering::{null_vars, resolve_null};
 
 /// Operators that become calls of a VM builtin with the same operands, each with the name of the builtin.
 pub const BUILTIN_OPS: &[(Op, &str)] = &[

@@ -63,7 +63,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::liveness::{AT_RESULT, Liveness, plain_alias};
 use crate::analysis::memory_aliases::overwritten_operands;
-use crate::common::lowered_operators::{
+use crate::common::operators_after_lowering::{
     MEMORY_ALLOC_STORAGE, MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, VM_ALLOC_STORAGE,
     VM_KILL_OBJECT, op_call, unit_ty,
 };

@@ -50,7 +50,7 @@ use pliant_ir::{DType, Sym};
 use pliant_pass::binding_rewrites::{Namer, rewrite_bindings};
 use pliant_pass::{FunctionPass, PassContext, PassError};
 
-use crate::common::lowered_operators::{
+use crate::common::operators_after_lowering::{
     ALLOC_TENSOR, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, any_ty, op_call, prim_int,
 };
 use crate::common::shapes_and_size_bounds::shape_dims;

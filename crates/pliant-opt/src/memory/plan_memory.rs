@@ -77,7 +77,7 @@ use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::liveness::{Liveness, plain_alias};
-use crate::common::lowered_operators::{ALLOC_TENSOR, MEMORY_KILL_TENSOR, RESHAPE};
+use crate::common::operators_after_lowering::{ALLOC_TENSOR, MEMORY_KILL_TENSOR, RESHAPE};
 use crate::common::purity_after_lowering::flatten_blocks;
 use crate::common::shapes_and_size_bounds::upper_bounds;
 use crate::memory::lower_alloc_tensor::TensorAlloc;

@@ -73,7 +73,7 @@ use rustc_hash::FxHashSet;
 
 use crate::analysis::has_reshape_pattern::has_reshape_pattern;
 use crate::analysis::loop_function_calls::TirCall;
-use crate::common::lowered_operators::{RESHAPE, op_call};
+use crate::common::operators_after_lowering::{RESHAPE, op_call};
 
 /// The pass that replaces calls of loop functions that only reshape by views. See the module documentation.
 pub struct RewriteDataflowReshape;

@@ -15,8 +15,8 @@ use pliant_pass::pattern::Defs;
 use pliant_pass::{MayWrite, PassContext, PassError};
 use rustc_hash::FxHashSet;
 
-use crate::common::lowered_operators::op_call;
 use crate::common::matmul_and_conv_operands::{ADD, MatrixProduct};
+use crate::common::operators_after_lowering::op_call;
 use crate::common::shared_loop_functions::LoopFunctions;
 use crate::offload::epilogue_activations::Readers;
 use crate::offload::int8_epilogue::CAST;

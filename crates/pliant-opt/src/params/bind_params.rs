@@ -46,7 +46,7 @@ use pliant_tensor::{DType, Tensor};
 use rustc_hash::FxHashMap;
 
 use crate::analysis::memory_aliases::{MemoryAliases, ParamUses};
-use crate::common::lowered_operators::{format_names, relax_func};
+use crate::common::operators_after_lowering::{format_names, relax_func};
 use crate::common::repeat_type_inference::reinfer;
 
 /// Identifies a parameter of a function.

@@ -46,7 +46,7 @@ use pliant_ir::{BaseFunc, IRModule, Sym, SymArena, SymVar};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::common::lowered_operators::{format_names, relax_func};
+use crate::common::operators_after_lowering::{format_names, relax_func};
 
 /// The term that replaces a size, with the arena that contains it.
 #[derive(Clone, Debug)]

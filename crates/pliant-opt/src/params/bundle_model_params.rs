@@ -45,7 +45,7 @@ use pliant_pass::binding_rewrites::Namer;
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::FxHashMap;
 
-use crate::common::lowered_operators::num_input;
+use crate::common::operators_after_lowering::num_input;
 use crate::common::rewrite_call_sites::rewrite_calls;
 
 /// The pass that bundles the parameters of a model into one tuple. See the module documentation.

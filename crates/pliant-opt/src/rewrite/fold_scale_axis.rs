@@ -54,10 +54,10 @@ use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use pliant_tensor::Tensor;
 use rustc_hash::FxHashSet;
 
-use crate::common::lowered_operators::RESHAPE;
 use crate::common::matmul_and_conv_operands::{
     ADD, CONVOLUTIONS, input_independent_vars, is_input_independent,
 };
+use crate::common::operators_after_lowering::RESHAPE;
 use crate::offload::epilogue_activations::{Readers, op_call};
 
 const MULTIPLY: Op = Op::new("relax.multiply");

@@ -4,7 +4,7 @@
 use crate::parse_and_print::{errors, fixed_point};
 
 /// The source text of example R1 of TVM's RFC of Relax (2022).
-const RFC: &str = include_str!("programs/rfc_example.py");
+const RFC: &str = include_str!("programs/relax_rfc_dot_and_flatten.py");
 
 #[test]
 fn the_main_program_of_the_rfc_parses() {

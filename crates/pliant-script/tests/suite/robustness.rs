@@ -93,7 +93,7 @@ fn long_programs_parse_in_linear_time() {
 /// Complete graph and loop programs, which the tests mutate.
 const SEEDS: [&str; 3] = [
     include_str!("programs/canonical_printed_form.py"),
-    include_str!("programs/rfc_example.py"),
+    include_str!("programs/relax_rfc_dot_and_flatten.py"),
     include_str!("programs/loop_function.py"),
 ];
 

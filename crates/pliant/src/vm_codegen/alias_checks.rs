@@ -6,7 +6,7 @@
 use pliant_exec::{LoopFuncInfo, LoopFuncParam, Reg};
 use pliant_ir::relax::visit::bindings;
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, Var};
-use pliant_opt::common::lowered_operators::VM_ALLOC_TENSOR;
+use pliant_opt::common::operators_after_lowering::VM_ALLOC_TENSOR;
 use pliant_pass::PassError;
 use rustc_hash::FxHashSet;
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from pliant import te, tir
 from pliant._core import Tensor
-from pliant.topi import _operator, names
+from pliant.topi import _operator_wrapper, tvm_signatures
 from pliant.topi._conv import *  # noqa: F403
 from pliant.topi._conv import __all__ as _convolutions
-from pliant.topi._operator import accumulator, axis_of, find
+from pliant.topi._operator_wrapper import accumulator, axis_of, find
 from pliant.topi._pool import *  # noqa: F403
 from pliant.topi._pool import __all__ as _pools
 from pliant.topi._pad_and_resize import *  # noqa: F403
@@ -46,7 +46,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_operator.names("nn.")})
+    return sorted({*__all__, *_operator_wrapper.names("nn.")})
 
 
 def leaky_relu(t: Tensor, alpha: float = 0.01) -> Tensor:
@@ -71,7 +71,7 @@ def matmul(
 ) -> Tensor:
     """The matrix product over the last two dims, with broadcast batch dims, plus a bias. Sums are
     computed in ``out_dtype``."""
-    out = names.matmul(tensor_a, tensor_b, transpose_a, transpose_b, out_dtype)
+    out = tvm_signatures.matmul(tensor_a, tensor_b, transpose_a, transpose_b, out_dtype)
     return out if bias is None else find("add")(out, bias)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from pliant import te, tir
 from pliant._core import Tensor
 from pliant.topi._size_checks import require_equal_sizes
-from pliant.topi._operator import accumulator, find
+from pliant.topi._operator_wrapper import accumulator, find
 
 __all__ = ["lstm"]
 

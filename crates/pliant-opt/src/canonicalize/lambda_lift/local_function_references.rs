@@ -9,7 +9,7 @@ use pliant_pass::binding_rewrites::{Namer, Substitution, for_each_operand_var, r
 use rustc_hash::FxHashSet;
 
 use super::captured_variables::{LocalFunc, LocalFuncs};
-use crate::common::lowered_operators::{MAKE_CLOSURE, op_call};
+use crate::common::operators_after_lowering::{MAKE_CLOSURE, op_call};
 
 /// Rewrites all sequences of a function, including those of its local functions.
 pub(super) fn rewrite(func: &mut Function, local_funcs: &LocalFuncs) {

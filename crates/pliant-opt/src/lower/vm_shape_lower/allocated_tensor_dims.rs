@@ -6,7 +6,7 @@ use pliant_ir::Sym;
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::common::lowered_operators::VM_ALLOC_TENSOR;
+use crate::common::operators_after_lowering::VM_ALLOC_TENSOR;
 
 /// Maps each allocated tensor to the name of the first function that is called with it as an argument, which writes to it.
 pub(super) fn first_writers(func: &Function, bindings: &[Binding]) -> FxHashMap<Var, Arc<str>> {

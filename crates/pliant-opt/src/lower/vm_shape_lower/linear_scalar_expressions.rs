@@ -6,7 +6,7 @@ use pliant_ir::{DType, Sym};
 use pliant_sym::{CmpOp, SymKind};
 
 use super::lower_function::FunctionLowering;
-use crate::common::lowered_operators::{packed_call, prim_int};
+use crate::common::operators_after_lowering::{packed_call, prim_int};
 
 /// Maximum number of terms of a sum that is computed directly from scalar parameters. Generated loop functions compute longer
 /// sums.

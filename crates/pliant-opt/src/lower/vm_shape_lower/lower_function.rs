@@ -18,7 +18,7 @@ use super::shape_functions::ShapeFunc;
 use super::shape_heap::ShapeHeap;
 use super::size_upper_bound_checks::bound_checks;
 use crate::analysis::result_binding::tail_binding;
-use crate::common::lowered_operators::{
+use crate::common::operators_after_lowering::{
     NULL_VALUE, builtin_call, op_call, packed_call, prim_int, unit_ty,
 };
 

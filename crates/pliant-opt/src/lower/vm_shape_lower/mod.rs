@@ -82,7 +82,7 @@ use pliant_pass::pass::for_each_relax;
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::common::lowered_operators::{
+use crate::common::operators_after_lowering::{
     ALLOC_TENSOR, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL_STORAGE,
     MEMORY_KILL_TENSOR, RESHAPE,
 };

@@ -6,7 +6,7 @@ use pliant_ir::relax::{Binding, Function};
 use pliant_ir::{DType, SymVar};
 use pliant_pass::binding_rewrites::Namer;
 
-use crate::common::lowered_operators::{packed_call, unit_ty};
+use crate::common::operators_after_lowering::{packed_call, unit_ty};
 use crate::common::shapes_and_size_bounds::upper_bounds;
 
 /// Creates the checks that a function's sizes are within the bounds that its attribute declares. The caller inserts them before

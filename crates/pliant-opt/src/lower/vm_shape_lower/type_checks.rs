@@ -13,7 +13,7 @@ use pliant_sym::solve_match;
 use rustc_hash::FxHashMap;
 
 use super::lower_function::{FunctionLowering, erase_symbolic_dims};
-use crate::common::lowered_operators::{packed_call, prim_int, unit_ty};
+use crate::common::operators_after_lowering::{packed_call, prim_int, unit_ty};
 
 /// Action code of `vm.builtin.match_shape`: the dim must equal the operand of the action.
 const ASSERT_IMM: i64 = 0;

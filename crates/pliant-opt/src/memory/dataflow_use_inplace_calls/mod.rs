@@ -73,7 +73,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::loop_function_calls::TirCall;
 use crate::common::call_deduplication_keys::CallKey;
-use crate::common::lowered_operators::{null_vars, resolve_null};
+use crate::common::operators_after_lowering::{null_vars, resolve_null};
 use crate::common::shared_loop_functions::LoopFunctions;
 
 /// The pass that writes results to operands that are not read afterwards. See the module documentation.

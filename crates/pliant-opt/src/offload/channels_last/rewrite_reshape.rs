@@ -7,7 +7,7 @@ use pliant_ir::relax::{Expr, ExprData};
 use pliant_pass::PassError;
 
 use super::{LayoutRewriter, OpCall, Site, op_call};
-use crate::common::lowered_operators::RESHAPE;
+use crate::common::operators_after_lowering::RESHAPE;
 
 impl LayoutRewriter<'_> {
     /// Rewrites a reshape of a value that is available in channels-last layout. `None` for other calls, and for reshapes that

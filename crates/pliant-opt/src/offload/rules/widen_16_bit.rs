@@ -45,8 +45,8 @@ use pliant_ir::relax::{Callee, Expr, ExprData};
 use pliant_ir::{AttrValue, DType, Op};
 use pliant_pass::PassError;
 
-use crate::common::lowered_operators::is_absent;
 use crate::common::matmul_and_conv_operands::{LINEAR, MATMUL};
+use crate::common::operators_after_lowering::is_absent;
 use crate::offload::offload_rule::{Decision, KeepReason, Offloaded, Rule, RuleInfo, Site, Stage};
 
 /// The operators whose kernels support only float32.

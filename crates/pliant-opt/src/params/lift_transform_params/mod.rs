@@ -72,7 +72,7 @@ use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::FxHashSet;
 
 use crate::analysis::{CallGraph, Effects, written_vars};
-use crate::common::lowered_operators::num_input;
+use crate::common::operators_after_lowering::num_input;
 
 pub use self::shared_parameter_transform::{SHARED_NAME, SharedTransform};
 

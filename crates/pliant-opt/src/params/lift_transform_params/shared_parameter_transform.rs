@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{called_functions, check_not_called, liftable, needed_by_rest, transform_function};
 use crate::analysis::Effects;
 use crate::canonicalize::eliminate_common_subexpr::redundant_bindings;
-use crate::common::lowered_operators::{num_input, relax_func};
+use crate::common::operators_after_lowering::{num_input, relax_func};
 
 /// The name of the shared function that transforms the parameters.
 pub const SHARED_NAME: &str = "transform_params";

@@ -51,11 +51,11 @@ use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{RewriteCx, is_op, rewrite_call, wildcard};
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 
-use crate::common::lowered_operators::RESHAPE;
 use crate::common::matmul_and_conv_operands::{
     EINSUM, MATMUL, PERMUTE_DIMS, defining_attrs, defining_operands, dims, input_independent_vars,
     is_input_independent,
 };
+use crate::common::operators_after_lowering::RESHAPE;
 use matmul_plan::{Plan, Transform, product_plan};
 
 /// The pass that rewrites einsums of two operands as matmuls. See the module documentation.

@@ -11,10 +11,10 @@ use super::half_precision_casts::{Rounding, is_float};
 use super::qkv_operands::{Layout, Source, shared_heads, source_of, transposed_keys};
 use super::score_scale_factors::strip_factors;
 use super::{ATTENTION, ATTENTION_BIAS, ReadCounts, SOFTMAX};
-use crate::common::lowered_operators::is_absent;
 use crate::common::matmul_and_conv_operands::{
     MATMUL, PERMUTE_DIMS, defining_attrs, defining_operands, permute_axes,
 };
+use crate::common::operators_after_lowering::is_absent;
 
 /// A recognised attention, with the operands and parameters for the kernel call.
 pub(super) struct Attention {

@@ -8,8 +8,8 @@ use pliant_sym::{Analyzer, Facts};
 use pliant_tensor::Tensor;
 
 use super::CAST;
-use crate::common::lowered_operators::RESHAPE;
 use crate::common::matmul_and_conv_operands::{ADD, defining_attrs, defining_operands};
+use crate::common::operators_after_lowering::RESHAPE;
 
 const BROADCAST: Op = Op::new("relax.broadcast_to");
 const ARANGE: Op = Op::new("relax.arange");

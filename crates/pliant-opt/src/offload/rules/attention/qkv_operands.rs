@@ -7,10 +7,10 @@ use pliant_pass::pattern::RewriteCx;
 use super::SWAP_HEADS_AND_ROWS;
 use super::half_precision_casts::before_widening;
 use super::score_scale_factors::strip_factors;
-use crate::common::lowered_operators::RESHAPE;
 use crate::common::matmul_and_conv_operands::{
     PERMUTE_DIMS, defining_attrs, defining_operands, permute_axes,
 };
+use crate::common::operators_after_lowering::RESHAPE;
 
 const REPEAT: Op = Op::new("relax.repeat");
 const SPLIT: Op = Op::new("relax.split");

@@ -50,7 +50,7 @@ use pliant_ops::legalize::TirCall;
 use pliant_pass::{PassContext, PassError};
 use rustc_hash::FxHashMap;
 
-use crate::common::lowered_operators::null_vars;
+use crate::common::operators_after_lowering::null_vars;
 use crate::lower::legalize_ops::trusts_indices;
 use crate::offload::offload_rule::{Decision, Rule, RuleInfo, Site, Stage};
 use pack_constant_weights::PackedWeights;

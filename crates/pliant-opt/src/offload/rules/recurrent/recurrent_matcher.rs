@@ -7,8 +7,8 @@ use pliant_tensor::Tensor;
 use pliant_tensor::rnn_weight_layout::Cell;
 use rustc_hash::FxHashMap;
 
-use crate::common::lowered_operators::is_absent;
-use crate::common::lowered_operators::resolve_null;
+use crate::common::operators_after_lowering::is_absent;
+use crate::common::operators_after_lowering::resolve_null;
 use crate::offload::offload_rule::KeepReason;
 
 pub(super) const LSTM: Op = Op::new("relax.nn.lstm");

@@ -1,5 +1,5 @@
 # test opt --passes=OffloadDequantized
-# Only products are widened: the loops of sums and other operators on 16-bit floats accumulate in float32 already.
+# Only products are widened to float32. Sums and other operators on float16 stay: their loops accumulate in float32 already.
 
 from pliant.script import ir as I, relax as R
 
