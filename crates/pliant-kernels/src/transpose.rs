@@ -375,7 +375,8 @@ impl<T: Copy> Blocks<T> {
 /// (row, then column) by one. After `log2(N)` rounds, row and column are exchanged.
 ///
 /// # Safety
-/// Each of the `N` rows at these strides has `N` adjacent elements, in the source and in the destination.
+/// `x` points to `N` rows of `N` adjacent elements, with a distance of `from` elements between the
+/// starts of consecutive rows. `out` points to memory for `N` such rows, with a distance of `to`.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn block<T: Copy, const N: usize>(x: *const T, out: *mut T, from: usize, to: usize) {

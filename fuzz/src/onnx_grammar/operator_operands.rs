@@ -3,10 +3,27 @@
 /// A table of operands and attributes: a row `operator attribute... ; operand...` for each operator that needs attributes, or whose
 /// operands are not all 2 x 2 matrices.
 ///
-/// An attribute is `name=value`. The value is an integer `2`, integers `2,`, a float `0.5f`, a string `'text'`, a tensor
-/// `letter:1,2`, or a graph `{}`. An operand is its dims, `2x3`, or `-` for a scalar. A prefix `letter:` is the element
-/// type, by default the first one that the operator accepts. A suffix `=1,2` is the elements, which make the operand a
-/// constant. `seq` is a sequence of two tensors, `.` an omitted operand.
+/// For example, the row `Pad mode='edge' ; 2x3 4=0,0,1,1` is a `Pad` with the attribute `mode` and two operands: a matrix of
+/// 2 x 3 elements, and a constant vector of the 4 elements 0, 0, 1 and 1.
+///
+/// An element type is a letter, which stands for the number of the type in ONNX: `a` is 1 (float32), `b` is 2 (uint8), and `g`
+/// is 7 (int64). See [`elem_type_code`](super::model_builders::elem_type_code).
+///
+/// An attribute is `name=value`. The forms of a value are:
+/// - an integer: `2`
+/// - a list of integers, with at least one comma: `2,` or `2,3`
+/// - a float: `0.5f`
+/// - a string: `'text'`
+/// - a vector of two float32 elements: `a:1,2`
+/// - a graph: `{}`
+///
+/// The forms of an operand are:
+/// - a tensor of 2 x 3 elements: `2x3`; a scalar: `-`
+/// - an operand of a certain element type, here float32: `a:2x3`. Without a letter, the operand has the first element type that
+///   the operator accepts.
+/// - a constant with these elements: `2=1,2`
+/// - a sequence of two tensors: `seq`
+/// - an omitted operand: `.`
 const OPERAND_TABLE: &str = "
 AffineGrid ; 1x2x3 4=1,1,2,2
 ArrayFeatureExtractor ; 2x2 1

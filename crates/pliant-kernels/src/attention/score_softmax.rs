@@ -76,7 +76,8 @@ pub struct ScoreBlock<'a> {
     pub mask_before_bias: bool,
     /// The result of rows whose weights are all 0.
     pub fully_masked: f32,
-    /// Whether `fully_masked` is also the result of rows whose weights are NaN.
+    /// Whether rows whose weights are NaN have the same result as rows whose weights are all 0,
+    /// `fully_masked`.
     pub nan_is_fully_masked: bool,
     /// The states of the rows of the block.
     pub rows: &'a mut [Row],

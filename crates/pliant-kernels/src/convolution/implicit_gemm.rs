@@ -99,8 +99,9 @@ const MAX_SLICE_RUNS: usize = 32;
 struct RunPart {
     /// The first filter tap of the run (sequence of adjacent inputs).
     tap: [usize; 3],
-    /// The distance, in elements, from the input of filter tap 0 to the first input of the run
-    /// (sequence of adjacent inputs).
+    /// The distance, in elements, from the input that filter tap 0 reads for a result to the first
+    /// input of the run (sequence of adjacent inputs) for the same result. It is equal for all
+    /// results.
     input_offset: isize,
     /// The index of the first row of weights that are multiplied by the run (sequence of adjacent
     /// inputs).

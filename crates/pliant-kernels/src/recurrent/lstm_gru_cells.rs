@@ -22,8 +22,8 @@ use pliant_machine::isa::Isa;
 pub struct Units {
     /// The kind of cell: LSTM, GRU or plain.
     pub cell: Cell,
-    /// The index, within the step, of the matrix product whose sums are in `sums`: 0, or 1 for the
-    /// second matrix product of a GRU step.
+    /// The index, within the step, of the matrix product in `sums`: 0, or 1 for the second matrix
+    /// product of a GRU step.
     pub phase: usize,
     /// The number of sequences (rows of states).
     pub rows: usize,
@@ -31,8 +31,7 @@ pub struct Units {
     pub groups: usize,
     /// The number of units in the panel, without padding.
     pub units: usize,
-    /// The sums of the product of state and weights, and the stride between their rows; in
-    /// elements.
+    /// The matrix product of state and weights, and the stride between its rows in elements.
     pub sums: (*const f32, usize),
     /// The products of input and weights for all gates, and the stride between their rows; in
     /// elements.

@@ -46,8 +46,8 @@ fn slice(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.strided_slice", &[x, args[0], args[1], args[2], args[3]])?.into()])
 }
 
-/// Clamps the start of a slice with a negative step to the first element, as the specification
-/// requires. In NumPy, the slice would be empty.
+/// Returns the start of a slice along an axis of size `size`. If the step is negative and the start is before the first
+/// element, the result is the first element, as ONNX requires. In NumPy, such a slice is empty.
 fn clamp_start(n: &mut Node<'_, '_>, start: Sym, step: i64, size: Sym) -> Sym {
     let syms = &mut n.func().syms;
     // A constant start of at least -1 is never before the first element.

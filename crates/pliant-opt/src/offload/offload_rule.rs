@@ -103,7 +103,8 @@ impl fmt::Debug for RuleInfo {
     }
 }
 
-/// An offload rule during one run of the pass. It may cache packed constants.
+/// A rule that replaces operator calls by kernel calls. A run of the offload pass creates one object for each rule, so the
+/// object may cache data, such as packed constants, during the run.
 pub trait Rule {
     /// Runs before the rule is tried on the first call of a function.
     fn begin(&mut self, _: &Function) {}

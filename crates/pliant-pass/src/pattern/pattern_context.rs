@@ -131,8 +131,8 @@ impl PatternContext {
         next_match(func, self, block, ops, &mut excluded.clone())
     }
 
-    /// Searches a block for a match. The pattern that is assigned first is tried only on the candidate variables in the range
-    /// `window`: (start, length).
+    /// Searches a block for a match. The pattern that the search matches first is tried only on the candidate variables in the
+    /// range `window`: (start, length).
     pub(crate) fn search_block(
         &self,
         func: &Function,
@@ -253,7 +253,7 @@ pub(crate) struct ContextSearch<'a> {
     index: &'a BlockIndex,
     /// The variables that must not be matched.
     excluded: &'a FxHashSet<Var>,
-    /// The range (start, length) of candidate variables that are tried for the pattern that is assigned first.
+    /// The range (start, length) of candidate variables that are tried for the pattern that the search matches first.
     window: (usize, usize),
     /// Whether more candidates follow this range.
     more: Cell<bool>,
@@ -355,7 +355,7 @@ impl ContextSearch<'_> {
         lists.into_iter().flatten()
     }
 
-    /// Whether all use relations and shape conditions between assigned patterns hold.
+    /// Whether all use relations and shape conditions hold between the patterns to which the search has assigned variables.
     fn relations_hold(&self, search: &mut Search<'_>) -> bool {
         let edges = self.edges.iter().all(|edge| {
             let (Some(def), Some(user)) = (search.matched(edge.def), search.matched(edge.user))

@@ -98,14 +98,14 @@ pub struct BlockMatches<'c> {
     block: Block,
     defs: Defs,
     index: BlockIndex,
-    /// The index of the next candidate variable for the pattern that is assigned first. Previous searches have tried all
-    /// candidates before it.
+    /// The index, among the candidate variables for the start pattern, of the first candidate that the next search tries.
+    /// The start pattern is the pattern of the context that a search matches first. Previous searches have tried all earlier candidates.
     from: usize,
 }
 
-/// The number of candidate variables that one search tries for the pattern that is assigned first. After each match, the same
-/// candidates are tried again, because the variables of the match are excluded from then on. A small number bounds this repeated
-/// work.
+/// The number of candidate variables that one search tries for the start pattern (the pattern of the context that a search
+/// matches first). After each match, the same candidates are tried again, because the variables of the match are excluded from
+/// then on. A small number bounds this repeated work.
 const WINDOW: usize = 32;
 
 impl<'c> BlockMatches<'c> {

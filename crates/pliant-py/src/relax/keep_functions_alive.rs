@@ -44,7 +44,8 @@ impl RetainedOwners {
         }
     }
 
-    /// Keeps alive the [`FuncOwner`] or the Python objects of a function that Python code added to `module`.
+    /// Keeps the [`FuncOwner`] or the Python objects of a function that Python code added to `module` alive while the module
+    /// contains the function.
     pub fn retain_object(&self, obj: &Bound<'_, PyAny>, module: &IRModule) {
         if let Ok(func) = obj.cast::<PrimFunc>() {
             return self.retain_prim_func(func.get().objects(), module);

@@ -88,7 +88,7 @@ pub(crate) struct FuncParser<'p, 's> {
     host_syms: FxHashMap<u64, SymVar>,
     /// Whether undefined names in dims define symbols, as in signatures and patterns of `match_shape`.
     implicit: bool,
-    /// Whether a variable that is an integer scalar is converted to its symbolic value in the current expression, as in dims.
+    /// Whether the expression that is being parsed is a dim. In dims, an integer scalar variable stands for its symbolic value.
     in_dim: bool,
     /// The types of the other functions of the module, with their symbols imported into this function.
     callee_types: FxHashMap<&'s str, Type>,

@@ -73,7 +73,7 @@ pub enum Init {
 /// A reduction `C[..] = op(C[..], value)`.
 #[derive(Clone, Debug)]
 pub struct Reduction {
-    /// The operation that combines values.
+    /// The operation that combines the accumulated result `C[..]` with each value: `+`, `*`, `min` or `max`.
     pub op: BinOp,
     /// The value that each point of the reduction axes contributes to the result.
     pub value: Expr,

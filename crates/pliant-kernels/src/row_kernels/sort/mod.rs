@@ -310,8 +310,8 @@ impl<K: Key, R: Record> Piece<'_, K, R> {
         }
     }
 
-    /// Sorts one row after the other. The elements of several strided rows are copied together to
-    /// contiguous memory.
+    /// Sorts one row after the other. If the elements of a row are not adjacent, the elements of a
+    /// block of rows are copied to contiguous memory before the rows of the block are sorted.
     ///
     /// # Safety
     /// The conditions of [`Self::side_by_side`] hold.

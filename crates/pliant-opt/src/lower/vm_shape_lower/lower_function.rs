@@ -164,7 +164,8 @@ impl FunctionLowering<'_> {
         Ok(())
     }
 
-    /// Opens the scope of a sequence, with all symbolic sizes that its bindings and its result need.
+    /// Starts to lower a sequence of bindings: collects the symbolic sizes that the bindings and the result need, and opens a
+    /// scope of the shape heap in which these sizes are computed as soon as their symbols are defined.
     fn open_scope(&mut self, func: &Function, bindings: &[Binding], result: Expr) {
         let mut needs = Vec::new();
         let mut stack = Vec::new();

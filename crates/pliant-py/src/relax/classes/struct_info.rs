@@ -19,7 +19,7 @@ use crate::tir::scalar_expr_classes::wrap as wrap_prim;
 /// The static type of a graph-level value.
 #[pyclass(subclass, frozen, module = "pliant.relax", weakref)]
 pub struct StructInfo {
-    /// The type in the representation of this crate.
+    /// The type that this Python object wraps. Unlike a type in the IR, an [`SInfo`] belongs to no function.
     pub info: SInfo,
 }
 
