@@ -88,7 +88,7 @@ impl fmt::Display for LegalizeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         if self.unknown {
-            f.write_str("; state it with R.match_cast, which checks it at run time")?;
+            f.write_str("; state what is unknown with R.match_cast, which checks it at run time")?;
         }
         Ok(())
     }
@@ -265,7 +265,9 @@ impl<'a> LegalizeCtx<'a> {
         let t = ctx.tensor(i)?;
         t.dims.ok_or_else(|| {
             let (op, name, ty) = (ctx.op(), ctx.operand_name(i), ctx.operand_type_text(i));
-            LegalizeError::unknown(format!("{op}: the shape of {name} is not known: {ty}"))
+            LegalizeError::unknown(format!(
+                "{op}: the shape of {name} must be known, but {name} is {ty}"
+            ))
         })
     }
 
@@ -319,8 +321,9 @@ impl<'a> LegalizeCtx<'a> {
             )));
         }
         let Some(dtype) = t.dtype else {
+            let ty = ctx.operand_type_text(i);
             return Err(LegalizeError::unknown(format!(
-                "{op}: the data type of {name} is not known"
+                "{op}: the data type of {name} must be known, but {name} is {ty}"
             )));
         };
         Ok(self.input((self.args[i], &name, t.dims.as_deref()), dims, dtype))
@@ -350,14 +353,14 @@ impl<'a> LegalizeCtx<'a> {
         let name = ctx.operand_name(i);
         let tys = ctx
             .tensors(i)?
-            .ok_or_else(|| unknown(&format!("the type of the tuple {name} is not known")))?;
+            .ok_or_else(|| unknown(&format!("the number of tensors in {name} must be known")))?;
         let mut known = Vec::with_capacity(tys.len());
         for (k, t) in tys.into_iter().enumerate() {
             match (t.dims, t.dtype) {
                 (Some(dims), Some(dtype)) => known.push((assumed(k, &dims), dims, dtype)),
                 _ => {
                     return Err(unknown(&format!(
-                        "the shape or data type of {name}[{k}] is not known"
+                        "the shape and data type of {name}[{k}] must be known"
                     )));
                 }
             }
@@ -382,8 +385,10 @@ impl<'a> LegalizeCtx<'a> {
         let ctx = self.infer();
         let sizes = ctx.sizes(i)?;
         sizes.dims.ok_or_else(|| {
-            let (op, name) = (ctx.op(), ctx.operand_name(i));
-            LegalizeError::unknown(format!("{op}: the sizes in {name} are not known"))
+            let (op, name, ty) = (ctx.op(), ctx.operand_name(i), ctx.operand_type_text(i));
+            LegalizeError::unknown(format!(
+                "{op}: {name} must contain constants or symbolic sizes, but is {ty}"
+            ))
         })
     }
 
@@ -488,7 +493,7 @@ impl<'a> LegalizeCtx<'a> {
                 (0..self.args.len()).find_map(|i| self.dims(i).err().filter(|e| e.unknown));
             unknown.unwrap_or_else(|| {
                 let op = self.decl.name;
-                LegalizeError::unknown(format!("{op}: the result's shape is not known"))
+                LegalizeError::unknown(format!("{op}: the shape of the result cannot be inferred"))
             })
         })
     }
@@ -510,7 +515,9 @@ impl<'a> LegalizeCtx<'a> {
         let dtype = self.out_tys().get(k).and_then(|&t| self.func.types.get(t).dtype());
         let name = self.decl.name;
         dtype.ok_or_else(|| {
-            LegalizeError::unknown(format!("{name}: the result's data type is not known"))
+            LegalizeError::unknown(format!(
+                "{name}: the data type of the result cannot be inferred"
+            ))
         })
     }
 

@@ -198,7 +198,10 @@ impl UserOp {
         {
             return Err(LegalizeError::new(format!("{op}: the operator has no attribute {key}")));
         }
-        let mut args = args.iter().map(|&a| call.arg(a)).collect::<Result<Vec<_>, _>>()?;
+        let mut args =
+            args.iter().map(|&a| call.arg(a)).collect::<Result<Vec<_>, _>>().map_err(|e| {
+                LegalizeError { message: format!("{op}: {}", e.message), unknown: e.unknown }
+            })?;
         let named = operands.len() - usize::from(any);
         args.resize(args.len().max(named), TeArg::None);
         let mut all = Attrs::default();
@@ -314,7 +317,8 @@ impl<'f> TeCall<'f> {
             _ => {
                 let ty = pliant_ir::print::type_text(self.func, self.func.expr_ty(e));
                 Err(LegalizeError::unknown(format!(
-                    "an operand must be a tensor of known shape, but is {ty}"
+                    "each operand must be a tensor, a shape with known dims, a scalar with a known \
+                     value or a tuple of these, but one is {ty}"
                 )))
             }
         }
@@ -357,7 +361,7 @@ impl<'f> TeCall<'f> {
             }
             let ty = pliant_ir::print::type_text(self.func, self.func.expr_ty(e));
             return Err(LegalizeError::unknown(format!(
-                "the shape or data type of an operand of type {ty} is not known"
+                "each operand must have a known shape and data type, but one is {ty}"
             )));
         };
         let shape = dims.iter().map(|&d| self.size(d)).collect();

@@ -62,8 +62,8 @@ pub(super) fn legalize_view(
         if matches!(sizes, Some(ExprData::Shape(written)) if written.iter().any(is_placeholder_size))
         {
             let message = format!(
-                "{op}: a size in shape is -1 or 0, which depends on the shape of x, but \
-                 that shape is not known",
+                "{op}: the shape of x must be known, because a size in the new shape is -1 or 0, \
+                 which depends on it",
                 op = decl.name
             );
             return Err(LegalizeError::unknown(message));

@@ -219,8 +219,11 @@ fn infer_stft(ctx: &mut InferCtx<'_>) -> InferResult {
 
 fn te_stft(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let mut infer = ctx.infer();
-    let unknown =
-        || LegalizeError::unknown("relax.signal.stft: frame_step or frame_length is not known");
+    let unknown = || {
+        LegalizeError::unknown(
+            "relax.signal.stft: frame_step and frame_length must be constants or symbolic sizes",
+        )
+    };
     let step = size_operand(&infer, 1)?.ok_or_else(unknown)?;
     let frame = frame_length(&mut infer)?.ok_or_else(unknown)?;
     let onesided = infer.bool("onesided")?;

@@ -307,7 +307,8 @@ fn te_slice(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let slices = axis_slices(&mut ctx.infer(), &dims)?;
     let slices = slices.ok_or_else(|| {
         LegalizeError::unknown(
-            "relax.strided_slice: the values of axes, begin, end or strides are not known",
+            "relax.strided_slice: axes and strides must be constants, and begin and end constants or \
+             symbolic sizes",
         )
     })?;
     let x = ctx.tensor(0)?;

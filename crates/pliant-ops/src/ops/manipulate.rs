@@ -399,7 +399,9 @@ fn infer_repeat(ctx: &mut InferCtx<'_>) -> InferResult {
 
 fn te_repeat(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let Some(&[n]) = repeats(&mut ctx.infer())?.as_deref() else {
-        return Err(LegalizeError::unknown("relax.repeat: the number of repeats is not known"));
+        return Err(LegalizeError::unknown(
+            "relax.repeat: repeats must be a constant or a symbolic size",
+        ));
     };
     let n = ctx.size(n);
     let x = ctx.tensor(0)?;

@@ -184,7 +184,7 @@ fn te_topk(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let axis = infer.axis("axis", x.ndim())?;
     let (descending, index) = (infer.bool("largest")?, index_dtype(&infer)?);
     let ret = infer.choice("ret_type", &["both", "values", "indices"])?;
-    let unknown = || LegalizeError::unknown("relax.topk: k is not known");
+    let unknown = || LegalizeError::unknown("relax.topk: k must be a constant or a symbolic size");
     let known = infer.size_attr("k", 0)?.ok_or_else(unknown)?;
     let k = ctx.size(known);
     let fits = size_proofs::at_most(ctx.func, known, dims[axis]) == Some(true);

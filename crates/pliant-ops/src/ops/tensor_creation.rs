@@ -314,10 +314,11 @@ fn te_triangle(
     keep: fn(&te::Expr, &te::Expr) -> te::Expr,
 ) -> TeResult {
     let (x, op) = (ctx.value(0)?, ctx.decl.name);
-    let k = ctx
-        .infer()
-        .size_attr("k", i64::MIN)?
-        .ok_or_else(|| LegalizeError::unknown(format!("{op}: the diagonal k is not known")))?;
+    let k = ctx.infer().size_attr("k", i64::MIN)?.ok_or_else(|| {
+        LegalizeError::unknown(format!(
+            "{op}: the diagonal k must be a constant or a symbolic size"
+        ))
+    })?;
     let k = ctx.size(k);
     let zero = te::int_of(0, x.dtype());
     Ok(vec![te::compute(x.shape().to_vec(), name, |i| {

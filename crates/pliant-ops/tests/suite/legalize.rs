@@ -201,7 +201,7 @@ fn unknown_shapes_are_reported_as_unknown() {
     let error = tir("exp", &["float32[2]"], "").1.unwrap_err();
     assert!(error.unknown && error.to_string().contains("R.match_cast"), "{error}");
     let error = tir("exp", &["?"], "").1.unwrap_err();
-    assert!(error.message.contains("the shape of x is not known"), "{error}");
+    assert!(error.message.contains("the shape of x must be known"), "{error}");
 }
 
 #[test]

@@ -205,7 +205,9 @@ fn te_index_put(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let mut infer = ctx.infer();
     let list = index_tensors(&mut infer, 1)?.unwrap_or_default();
     let lead = index_dims(&mut infer, &list)?.ok_or_else(|| {
-        LegalizeError::unknown("relax.index_put: the shape of a tensor in indices is not known")
+        LegalizeError::unknown(
+            "relax.index_put: the shapes of the tensors in indices must be known",
+        )
     })?;
     let accumulate = infer.bool("accumulate")?;
     let x = ctx.tensor(0)?;
@@ -275,7 +277,10 @@ fn te_slice_scatter(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let mut infer = ctx.infer();
     let axis = infer.axis("axis", dims.len())?;
     let slice = slice_of(&mut infer, dims[axis])?.ok_or_else(|| {
-        LegalizeError::unknown("relax.slice_scatter: start, end or step is not known")
+        LegalizeError::unknown(
+            "relax.slice_scatter: start and end must be constants or symbolic sizes, and step a \
+             constant",
+        )
     })?;
     let mut part = dims;
     part[axis] = slice.len;

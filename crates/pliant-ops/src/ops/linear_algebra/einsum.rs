@@ -204,7 +204,8 @@ fn contract(
 
 fn te_einsum(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let mut infer = ctx.infer();
-    let unknown = || LegalizeError::unknown("relax.einsum: the shape of an operand is not known");
+    let unknown =
+        || LegalizeError::unknown("relax.einsum: the shapes of all operands must be known");
     let list = operand_types(&infer)?.ok_or_else(unknown)?;
     let dims: Vec<Vec<Sym>> =
         list.into_iter().map(|t| t.dims).collect::<Option<_>>().ok_or_else(unknown)?;

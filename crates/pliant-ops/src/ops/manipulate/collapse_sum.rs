@@ -65,7 +65,7 @@ fn dim_reductions(
     let Some(skip) = from.len().checked_sub(to.len()) else {
         let data = ctx.operand_type_text(0);
         return Err(ctx.error(format!(
-            "the shape has {} dims, which is more than data has: {data}",
+            "the target shape has {} dims, more than data, which is {data}",
             to.len()
         )));
     };
@@ -83,9 +83,11 @@ fn dim_reductions(
             }
             (_, Some(false)) => {
                 let (actual, target) = (ctx.dim_text(actual), ctx.dim_text(target));
-                return Err(
-                    ctx.error(format!("a dim of size {actual} does not collapse to {target}"))
-                );
+                let axis = i + skip;
+                return Err(ctx.error(format!(
+                    "dim {axis} of data has size {actual}, which cannot be summed to size {target} of \
+                     the target shape: the sizes must be equal, or the target size must be 1"
+                )));
             }
         };
     }
@@ -160,8 +162,10 @@ fn te_sum_to(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 fn collapse_check(ctx: &LegalizeCtx<'_>, target: &Expr, actual: &Expr) -> te::Check {
     let fits = te::or(&te::eq(target, &te::int(1)), &te::eq(target, actual));
     let op = ctx.decl.name;
-    let message =
-        format!("{op}: a dim of size {actual} = {{0}} does not collapse to {target} = {{1}}");
+    let message = format!(
+        "{op}: a dim of size {actual} = {{0}} cannot be summed to size {target} = {{1}} of the \
+         target shape"
+    );
     let cond = te::explain(&fits, &[actual.clone(), target.clone()]);
     te::Check { axes: Vec::new(), cond, message: message.into() }
 }

@@ -60,7 +60,7 @@ pub(super) struct ConcatOperands {
 fn nonempty_tensors(ctx: &InferCtx<'_>) -> Result<Option<Vec<TensorTy>>, InferError> {
     let parts = ctx.tensors(0)?;
     if parts.as_ref().is_some_and(Vec::is_empty) {
-        return Err(ctx.error("at least one tensor is required"));
+        return Err(ctx.error("tensors must contain at least one tensor"));
     }
     Ok(parts)
 }
@@ -375,7 +375,9 @@ fn te_split(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let axis = ctx.infer().axis("axis", dims.len())?;
     let cuts = split_parts(&mut ctx.infer(), dims[axis])?.ok_or_else(|| {
-        LegalizeError::unknown("relax.split: the values of indices_or_sections are not known")
+        LegalizeError::unknown(
+            "relax.split: indices_or_sections must contain constants or symbolic sizes",
+        )
     })?;
     let x = ctx.tensor(0)?;
     let mut outputs = Vec::with_capacity(cuts.parts.len());

@@ -242,7 +242,7 @@ impl Attention {
         let (sizes, _) = attention_sizes(&mut ctx.infer())?;
         let s = sizes.ok_or_else(|| {
             LegalizeError::unknown(format!(
-                "{op}: the shape of an operand is not known",
+                "{op}: the shapes of query, key and value must be known",
                 op = ctx.decl.name
             ))
         })?;

@@ -158,7 +158,7 @@ fn te_pad(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let mut infer = ctx.infer();
     let (mode, widths) = (pad_mode(&infer)?, pad_widths(&mut infer)?);
     let widths = widths.ok_or_else(|| {
-        LegalizeError::unknown("relax.nn.pad: the values of pad_width are not known")
+        LegalizeError::unknown("relax.nn.pad: pad_width must contain constants or symbolic sizes")
     })?;
     let value = infer.attr("pad_value").as_float().unwrap_or(0.0);
     let mut unproved = Vec::new();

@@ -309,7 +309,7 @@ fn input_gates(
 pub(super) fn te_layer(ctx: &mut LegalizeCtx<'_>, kind: CellKind) -> TeResult {
     let name = ctx.decl.name;
     let unknown =
-        || LegalizeError::unknown(format!("{name}: the shape of an operand is not known"));
+        || LegalizeError::unknown(format!("{name}: the shapes of x, w and r must be known"));
     let layer = LayerSizes::read(&mut ctx.infer(), kind)?.ok_or_else(unknown)?;
     let dtype = ctx.out_dtype(0)?;
     let acc_dtype = accumulator(dtype);
