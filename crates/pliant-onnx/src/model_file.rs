@@ -88,7 +88,7 @@ impl Model {
     fn decode(bytes: Bytes, limits: Limits) -> Result<Model, ImportError> {
         let describe = |e: String| {
             Problem::invalid(format!("this is not an ONNX model: {e}")).with_help(
-                "the file is of another kind, or was truncated while it was written or copied",
+                "the data has another format, or was truncated while it was written or copied",
             )
         };
         let size = decoded_size(&bytes, limits.decoded_bytes).map_err(describe)?;

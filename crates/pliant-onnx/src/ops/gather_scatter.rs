@@ -145,7 +145,9 @@ fn scatter_nd(n: &mut Node<'_, '_>) -> ConvertResult {
         && dims.last().is_some_and(|&last| n.func().syms.as_int(last).is_none())
     {
         return Err(Problem::known_only_at_run_time("the last dim of the indices (input 1)")
-            .with_help("declare the dim as a constant in the model file, or with dynamic_shapes"));
+            .with_help(
+                "give the dim a fixed size, in the model file or (for a model input) in the importer's argument dynamic_shapes",
+            ));
     }
     let attrs = Attrs::default().with("reduction", reduction(n)?);
     Ok(vec![n.op_with("relax.scatter_nd", &[x, indices, updates], attrs)?.into()])

@@ -67,7 +67,9 @@ fn dft(n: &mut Node<'_, '_>) -> ConvertResult {
         return Err(Problem::known_only_at_run_time(
             "the last dim of input 0 (1 for real, 2 for complex numbers)",
         )
-        .with_help("declare the dim as a constant in the model file, or with dynamic_shapes"));
+        .with_help(
+            "give the dim a fixed size, in the model file or (for a model input) in the importer's argument dynamic_shapes",
+        ));
     }
     let mut args = vec![x];
     if n.has_input(1) {

@@ -97,7 +97,7 @@ fn causal_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     ) else {
         return Err(Problem::known_only_at_run_time("the shape of the weight (input 1)")
             .with_help(
-                "declare the number of channels and the filter size of the weight in the model file, or with dynamic_shapes",
+                "give all dims of the weight fixed sizes, in the model file or (for a model input) in the importer's argument dynamic_shapes",
             ));
     };
     let before = n.func().syms.int(filter - 1);
