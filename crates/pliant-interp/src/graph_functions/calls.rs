@@ -263,20 +263,20 @@ impl Frame {
         let invalid = |reason: &str| {
             let text = pliant_ir::print::type_text(&self.func, ty);
             InterpError::unsupported(format!(
-                "an output of type {text} cannot be allocated: {reason}"
+                "an output of type {text} cannot be allocated, because {reason}; give the output a tensor type with known dims and data type in out_sinfo"
             ))
         };
         let TypeData::Tensor { shape, dtype } = self.func.types.get(ty) else {
-            return Err(invalid("the type is not a tensor type"));
+            return Err(invalid("this is not a tensor type"));
         };
-        let dtype = dtype.ok_or_else(|| invalid("the data type is unknown"))?;
+        let dtype = dtype.ok_or_else(|| invalid("its data type is unknown"))?;
         match shape {
             TensorShape::Dims(dims) => interp.alloc_tensor(&self.sizes(dims)?, dtype),
             TensorShape::Var(v) => match self.vars.get(v) {
                 Some(Value::Shape(dims)) => interp.alloc_tensor(dims, dtype),
-                _ => Err(invalid("the shape is unknown")),
+                _ => Err(invalid("the value of its shape variable is not a shape")),
             },
-            TensorShape::Rank(_) | TensorShape::Unknown => Err(invalid("the shape is unknown")),
+            TensorShape::Rank(_) | TensorShape::Unknown => Err(invalid("its dims are unknown")),
         }
     }
 }

@@ -99,7 +99,8 @@ pub struct BlockMatches<'c> {
     defs: Defs,
     index: BlockIndex,
     /// The index, among the candidate variables for the start pattern, of the first candidate that the next search tries.
-    /// The start pattern is the pattern of the context that a search matches first. Previous searches have tried all earlier candidates.
+    /// The start pattern is the pattern of the context that a search matches first. Previous searches have tried all earlier
+    /// candidates.
     from: usize,
 }
 

@@ -85,7 +85,7 @@ impl ExecBuilder {
             Value::None => exec::Constant::None,
             other => {
                 return Err(Error::Type(format!(
-                    "{} cannot be a constant of an executable",
+                    "convert_constant: a constant of an executable must be an array, shape, number, string, dtype or None, not {}",
                     other.kind()
                 )));
             }
