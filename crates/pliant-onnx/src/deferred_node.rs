@@ -104,7 +104,11 @@ impl DeferredNode {
     /// # Errors
     /// If the text does not encode a node.
     pub fn from_text(text: &str) -> Result<DeferredNode, Problem> {
-        let wrong = || Problem::invalid("the text of a deferred node does not encode an ONNX node");
+        let wrong = || {
+            Problem::invalid(
+                "the text of a deferred node (an ONNX node that is imported at run time) does not encode a node",
+            )
+        };
         let digit = |b: u8| char::from(b).to_digit(16).map(|d| d as u8);
         let pair = |p: &[u8]| Some(digit(p[0])? << 4 | digit(*p.get(1)?)?);
         let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(pair).collect();
@@ -135,7 +139,7 @@ impl DeferredNode {
             Ok(imported) => Ok(imported.module),
             Err(e) => Err(e.problems.into_iter().next().unwrap_or_else(|| {
                 Problem::internal(
-                    "the import of a deferred node",
+                    "the import of an ONNX node at run time",
                     "it failed, but reported no problem",
                 )
             })),

@@ -68,7 +68,10 @@ impl<'m> GraphChecker<'m> {
         if self.scopes.len() > self.limits.depth {
             // `node_count` has already reported the depth, except inside functions that are never called.
             if std::mem::replace(&mut self.within_limits, false) {
-                let message = format!("graphs are nested more than {} deep", self.limits.depth);
+                let message = format!(
+                    "graphs are nested more than {} deep (Limits.depth)",
+                    self.limits.depth
+                );
                 self.report(Problem::invalid(message));
             }
             return;
@@ -132,7 +135,8 @@ impl<'m> GraphChecker<'m> {
             }
             for output in node.output.iter().filter(|o| !o.is_empty()) {
                 if !self.define(output) {
-                    let message = format!("output '{output}' has the name of another value");
+                    let message =
+                        format!("output '{output}' of the node has the same name as another value");
                     self.report(Problem::invalid(message).at_node(&label(node), node.op_type()));
                 }
             }

@@ -86,7 +86,7 @@ pub(crate) fn check_rank(subject: &str, rank: usize, limits: &Limits) -> Result<
     if rank <= limits.rank {
         return Ok(());
     }
-    Err(format!("{subject} has {rank} dims, but the limit is {}", limits.rank))
+    Err(format!("{subject} has {rank} dims, but the limit is {} (Limits.rank)", limits.rank))
 }
 
 /// Reads a tensor from the file or from its external data.
@@ -117,10 +117,10 @@ fn checked_byte_size(shape: &[i64], dtype: DType, limits: &Limits) -> Result<usi
         return Err(format!("the shape {shape:?} has the negative dim {d}"));
     }
     check_rank("the tensor", shape.len(), limits)?;
-    let nbytes = checked_nbytes(shape, dtype).map_err(|e| format!("the shape {shape:?}: {e}"))?;
+    let nbytes = checked_nbytes(shape, dtype).map_err(|e| e.to_string())?;
     if nbytes as u64 > limits.tensor_bytes {
         return Err(format!(
-            "the tensor has {nbytes} bytes, but the limit is {}",
+            "the tensor has {nbytes} bytes, but the limit is {} (Limits.tensor_bytes)",
             limits.tensor_bytes
         ));
     }

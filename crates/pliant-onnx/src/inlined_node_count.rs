@@ -20,7 +20,8 @@ pub(crate) fn check(model: &ModelProto, limits: &Limits) -> Result<(), Problem> 
         return Ok(());
     }
     let has = if model.functions.is_empty() { "" } else { " with its functions inlined" };
-    let message = format!("the model has {nodes} nodes{has}, but the limit is {max}");
+    let message =
+        format!("the model has {nodes} nodes{has}, but the limit is {max} (Limits.nodes)");
     Err(Problem::invalid(message))
 }
 
@@ -72,7 +73,8 @@ impl<'m> NodeCounter<'m> {
             return Ok(());
         }
         let max = self.depth;
-        let message = format!("graphs or calls of functions are nested more than {max} deep");
+        let message =
+            format!("graphs or calls of functions are nested more than {max} deep (Limits.depth)");
         let problem = Problem::invalid(message);
         Err(match parent {
             Some(node) => problem.at_node(&label(node), &operator_name(node)),

@@ -94,7 +94,9 @@ impl Model {
         let size = decoded_size(&bytes, limits.decoded_bytes).map_err(describe)?;
         if size > limits.decoded_bytes {
             let max = limits.decoded_bytes;
-            let message = format!("the model takes more than {max} bytes once it is decoded");
+            let message = format!(
+                "the model takes more than {max} bytes once it is decoded (Limits.decoded_bytes)"
+            );
             return Err(Problem::invalid(message).into());
         }
         let proto = ModelProto::decode(bytes).map_err(|e| describe(e.to_string()))?;
@@ -172,7 +174,10 @@ fn check_size(len: u64, limits: &Limits) -> Result<(), ImportError> {
         return Ok(());
     }
     let help = "store large weights as external data";
-    let message = format!("the model has {len} bytes, but the limit is {}", limits.file_bytes);
+    let message = format!(
+        "the model has {len} bytes, but the limit is {} (Limits.file_bytes)",
+        limits.file_bytes
+    );
     Err(Problem::invalid(message).with_help(help).into())
 }
 

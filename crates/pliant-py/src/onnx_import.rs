@@ -168,7 +168,11 @@ fn import_limits(overrides: Option<&Bound<'_, PyDict>>) -> Result<Limits> {
                     ))
                 })?);
             }
-            _ => return Err(Error::Type(format!("limits: '{name}' is not the name of a limit"))),
+            _ => {
+                return Err(Error::Type(format!(
+                    "limits: there is no limit '{name}'; the limits are file_bytes, decoded_bytes, tensor_bytes, rank, nodes, depth and seconds"
+                )));
+            }
         }
     }
     Ok(limits)

@@ -56,7 +56,10 @@ impl DeferredNode {
     fn result_types(&self, operands: &[OperandSpec]) -> Result<Vec<PartialType>, Problem> {
         let module = self.import(operands)?;
         let missing_main = || {
-            Problem::internal("the import of a deferred node", "the module has no function main")
+            Problem::internal(
+                "the import of an ONNX node at run time",
+                "the module has no function main",
+            )
         };
         let main = module.get("main").and_then(|f| f.as_relax()).ok_or_else(missing_main)?;
         let ret = main.ret_ty();

@@ -191,8 +191,9 @@ impl<'m> Importer<'m> {
         if let Some(dynamic) = dynamic {
             let Some(dims) = data.dims().map(<[Sym]>::to_vec) else {
                 return Err(Problem::invalid(format!(
-                    "input '{name}' has no declared rank, so its dims cannot be declared"
-                )));
+                    "the model file does not declare the rank of input '{name}', so dynamic_shapes cannot declare its dims"
+                ))
+                .with_help("declare all dims of the input with shape_dict"));
             };
             data = TypeData::tensor(self.apply_dynamic_dims(name, dims, dynamic)?, dtype);
         }
@@ -213,8 +214,9 @@ impl<'m> Importer<'m> {
                 let rank = declared.as_ref().map(|s| s.dim.len());
                 if rank.is_some_and(|r| r != dims.len()) {
                     let (rank, count) = (rank.unwrap_or(0), dims.len());
-                    let text =
-                        format!("input '{name}' has {rank} dims, but its declaration has {count}");
+                    let text = format!(
+                        "input '{name}' has {rank} dims in the model file, but {count} in shape_dict"
+                    );
                     return Err(Problem::invalid(text));
                 }
                 let dims: Vec<Sym> = dims
@@ -247,12 +249,12 @@ impl<'m> Importer<'m> {
             let rank = dims.len();
             let dim_slot = dims.get_mut(axis).ok_or_else(|| {
                 Problem::invalid(format!(
-                    "dim {axis} of input '{name}' is declared, but the input has only {rank} dims"
+                    "dynamic_shapes declares dim {axis} of input '{name}', but the input has only {rank} dims"
                 ))
             })?;
             self.symbols
                 .check_range(dim)
-                .map_err(|e| Problem::invalid(format!("input '{name}': {e}")))?;
+                .map_err(|e| Problem::invalid(format!("dim {axis} of input '{name}': {e}")))?;
             match &dim.name {
                 Some(text) if self.symbols.is_undefined(text) => {
                     let message = format!(
