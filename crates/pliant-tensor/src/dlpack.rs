@@ -126,7 +126,7 @@ impl Tensor {
     /// deleter runs, from any thread.
     pub unsafe fn from_dlpack(managed: *mut DLManagedTensor) -> Result<Tensor, TensorError> {
         if managed.is_null() {
-            return Err(TensorError::Malformed("the DLPack tensor is null".into()));
+            return Err(TensorError::Malformed("the pointer to the DLPack tensor is null".into()));
         }
         // SAFETY: valid, as the caller guarantees.
         let view = unsafe { (*managed).dl_tensor };
@@ -155,7 +155,7 @@ impl Tensor {
         managed: *mut DLManagedTensorVersioned,
     ) -> Result<Tensor, TensorError> {
         if managed.is_null() {
-            return Err(TensorError::Malformed("the DLPack tensor is null".into()));
+            return Err(TensorError::Malformed("the pointer to the DLPack tensor is null".into()));
         }
         // SAFETY: valid, as the caller guarantees; `version` is the first field in every version.
         let version = unsafe { (*managed).version };
@@ -285,7 +285,9 @@ unsafe fn import(
     let low = isize::try_from(low).map_err(|_| overflow())?;
     let len = isize::try_from(high - low as i128).map_err(|_| overflow())? as usize;
     if numel > 0 && view.data.is_null() {
-        return Err(TensorError::Malformed("the DLPack tensor has elements but no data".into()));
+        return Err(TensorError::Malformed(
+            "the DLPack tensor has elements, but its data pointer is null".into(),
+        ));
     }
     let offset = usize::try_from(view.byte_offset).map_err(|_| overflow())?;
     let first = view.data.cast::<u8>().wrapping_add(offset).wrapping_offset(low);

@@ -134,7 +134,7 @@ pub(super) fn match_shape(args: Args<'_>) -> Result<Value, VmError> {
             c if c == MatchShapeCode::NoOp as i64 => continue,
             c => {
                 return Err(VmError::type_error(format!(
-                    "vm.builtin.match_shape: the code {c} of dim {i} is unknown"
+                    "vm.builtin.match_shape: the code {c} of dim {i} is unknown; expected 0 to 3"
                 )));
             }
         };
@@ -207,7 +207,7 @@ fn eval_code(args: &Args<'_>, at: usize) -> Result<i64, VmError> {
         c if c == MakeShapeCode::UseImm as i64 => Ok(operand),
         c if c == MakeShapeCode::LoadShape as i64 => Heap::new(args, 0)?.load(operand),
         c => Err(VmError::type_error(format!(
-            "{}: the dim code {c} in operand {at} is unknown",
+            "{}: the dim code {c} in operand {at} is unknown; expected 0 (a constant) or 1 (a heap slot)",
             args.name
         ))),
     }
@@ -259,7 +259,7 @@ pub(super) fn match_prim_value(args: Args<'_>) -> Result<Value, VmError> {
         c if c == MatchShapeCode::NoOp as i64 => return Ok(Value::None),
         c => {
             return Err(VmError::type_error(format!(
-                "vm.builtin.match_prim_value: the code {c} in operand 2 is unknown"
+                "vm.builtin.match_prim_value: the code {c} in operand 2 is unknown; expected 0 to 3"
             )));
         }
     };
@@ -307,7 +307,7 @@ pub(super) fn compute_prim_value(args: Args<'_>) -> Result<Value, VmError> {
         4 => sum != 0,
         op => {
             return Err(VmError::type_error(format!(
-                "vm.builtin.compute_prim_value: the operation {op} in operand 0 is unknown"
+                "vm.builtin.compute_prim_value: the operation {op} in operand 0 is unknown; expected 0 to 4"
             )));
         }
     }))
