@@ -155,7 +155,7 @@ def test_assignment_and_copies() -> None:
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: nd.array(object()), TypeError, "cannot convert object to a tensor"),
+        (lambda: nd.array(object()), TypeError, "an object of type object cannot be converted to a tensor"),
         (lambda: nd.array(np.zeros(3, "complex64")), TypeError, "arrays of complex64 are not supported"),
         (lambda: nd.array(np.array(["a"])), TypeError, "not supported"),
         (lambda: nd.array([1], dtype="float31"), TypeError, "unknown dtype 'float31'"),

@@ -326,9 +326,12 @@ impl ModulePass for LoopPass {
                 return Some(error);
             }
             let result = pliant_tir::lowering_pipeline::run_pass(self.0, Arc::make_mut(func));
-            result
-                .err()
-                .map(|e| PassError::unsupported(format!("'{name}' in {}", e.pass), e.message))
+            result.err().map(|e| {
+                PassError::unsupported(
+                    format!("the loop function '{name}' in the pass {}", e.pass),
+                    e.message,
+                )
+            })
         };
         let errors = parallel_map(functions, apply).into_iter().flatten().collect();
         PassError::join(errors).map_or(Ok(module), Err)

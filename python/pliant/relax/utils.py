@@ -34,7 +34,10 @@ def convert_to_expr(value: Any) -> Any:
         return _relax.StringImm(value)
     if isinstance(value, tuple | list):
         return _relax.Tuple([convert_to_expr(v) for v in value])
-    raise TypeError(f"a value of type {type(value).__name__} cannot be converted to an expression")
+    raise TypeError(
+        "expected an expression, a number, a string, or a tuple or list of these, "
+        f"got {type(value).__name__}"
+    )
 
 
 def gen_call_tir_inputs(

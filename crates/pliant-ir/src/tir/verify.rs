@@ -160,7 +160,7 @@ impl Verifier<'_> {
                     let name = self.name(*v).to_string();
                     self.error(
                             error_codes::PL0309,
-                            format!("size '{name}' is undefined: it is not a whole dim, stride or offset of any parameter"),
+                            format!("size '{name}' is undefined: it is not by itself a dim, stride or offset of any parameter"),
                         );
                 }
             });

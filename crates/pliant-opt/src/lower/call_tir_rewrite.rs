@@ -247,8 +247,9 @@ impl Rewriter {
         let TypeData::Tensor { shape, dtype } = func.types.get(ty).clone() else {
             return Err(output_error(format!("an output of a call of {op} is not a tensor")));
         };
-        let dtype = dtype
-            .ok_or_else(|| output_error(format!("an output of a call of {op} has no dtype")))?;
+        let dtype = dtype.ok_or_else(|| {
+            output_error(format!("an output of a call of {op} has an unknown dtype"))
+        })?;
         let shape = match shape {
             TensorShape::Dims(dims) => func.shape(&dims),
             TensorShape::Var(v) => match self.match_dims(func, v, out) {
@@ -259,13 +260,13 @@ impl Rewriter {
                 }
                 None => {
                     return Err(output_error(format!(
-                        "an output of a call of {op} has no known rank"
+                        "an output of a call of {op} has an unknown rank"
                     )));
                 }
             },
             TensorShape::Rank(_) | TensorShape::Unknown => {
                 return Err(output_error(format!(
-                    "an output of a call of {op} has no known shape"
+                    "an output of a call of {op} has an unknown shape"
                 )));
             }
         };

@@ -343,7 +343,7 @@ impl KnownSizes<'_> {
             if size < 0 {
                 let sym = self.func.syms.name(v);
                 return Err(Problem::new(format!(
-                    "the size '{sym}' cannot be {size}, but the value of '{name}' has this size"
+                    "the value of '{name}' sets the size '{sym}' to {size}, but a size cannot be negative"
                 )));
             }
             let (recorded_size, recorded_by) =

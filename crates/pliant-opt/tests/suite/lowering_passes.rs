@@ -143,7 +143,7 @@ fn an_output_of_unknown_shape_is_a_user_error() {
     match pass.apply(module, &context()) {
         Err(PassError::User(problems)) => {
             assert_eq!(problems[0].function.as_deref(), Some("main"));
-            assert!(problems[0].message.contains("has no known shape"), "{}", problems[0]);
+            assert!(problems[0].message.contains("has an unknown shape"), "{}", problems[0]);
         }
         other => panic!("a user error is expected, not {other:?}"),
     }

@@ -411,7 +411,10 @@ pub fn call_dps<'py>(
     }
     let mut outs = sinfo_list(out_sinfo)?;
     if outs.is_empty() {
-        return Err(Error::Type("out_sinfo must give the type of at least one result".into()));
+        let name = if packed { "call_dps_packed" } else { "call_tir" };
+        return Err(Error::Type(format!(
+            "{name}: out_sinfo must contain the type of at least one result"
+        )));
     }
     if outs.len() > 1 {
         outs = vec![SInfo::Tuple(outs.into_iter().collect())];

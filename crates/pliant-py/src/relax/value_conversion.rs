@@ -100,7 +100,7 @@ pub fn operand(obj: &Bound<'_, PyAny>) -> Result<Option<NodeRef>> {
         Node::Constant(immutable_tensor(tensor)?)
     } else {
         return Err(Error::Type(format!(
-            "a value of type {} cannot be an operand of a tensor operator",
+            "an operand must be an expression, an array, a number, a string, a shape or a tuple of these, not {}",
             obj.get_type().name()?
         )));
     };

@@ -240,7 +240,10 @@ fn convert_with_numpy(obj: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Te
     let array = py.import("numpy")?.call_method1("asarray", (obj, name))?;
     let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
     if kind == "O" {
-        return Err(Error::Type(format!("cannot convert {} to a tensor", obj.get_type().name()?)));
+        return Err(Error::Type(format!(
+            "an object of type {} cannot be converted to a tensor: pass an array, a number or a list of numbers",
+            obj.get_type().name()?
+        )));
     }
     // NumPy converts lists of Python floats to float64, which is rarely intended.
     let array = if dtype.is_none() && kind == "f" && obj.is_instance_of::<pyo3::types::PyList>() {

@@ -153,7 +153,11 @@ pub fn te_reduce<'py>(
         "prod" => te::Reducer::Prod,
         "max" => te::Reducer::Max,
         "min" => te::Reducer::Min,
-        _ => return Err(Error::Value(format!("there is no te reduction '{name}'"))),
+        _ => {
+            return Err(Error::Value(format!(
+                "there is no te reduction '{name}'; expected sum, prod, max or min"
+            )));
+        }
     };
     reduce(reducer, expr, axis, cond, init)
 }

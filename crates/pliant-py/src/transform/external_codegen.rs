@@ -124,7 +124,7 @@ pub fn run_codegen(
         let mut backend_options = TargetOptions::new();
         let options = options.cast::<PyDict>().map_err(|_| {
             Error::Type(
-                "the argument target_options must map names of backends to dicts of options".into(),
+                "RunCodegen: target_options must map the name of each backend to a dict of its options".into(),
             )
         })?;
         for (key, value) in options {

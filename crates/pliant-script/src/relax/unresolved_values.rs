@@ -284,9 +284,7 @@ impl<'s> FuncParser<'_, 's> {
                 return Err(self.error(
                     ErrorKind::Value,
                     range,
-                    format!(
-                        "an attribute must have a value that is known at parse time, not {what}"
-                    ),
+                    format!("the value of an attribute must be known at parse time, but is {what}"),
                 ));
             }
         })

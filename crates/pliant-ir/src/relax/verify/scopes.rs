@@ -139,7 +139,7 @@ impl Verifier<'_> {
         self.error_help(
             error_codes::PL0209,
             format!("symbolic dim '{name}' is used, but not defined at this point of the function"),
-            "a parameter or R.match_cast defines a symbol that is a whole dim, or the only new symbol of a linear dim such as n * 2 + 1",
+            "a parameter or R.match_cast defines a symbol that is by itself a dim, or the only new symbol of a linear dim such as n * 2 + 1",
         );
         // Report the symbol only once.
         self.define_sym(v);
