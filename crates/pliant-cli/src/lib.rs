@@ -10,9 +10,9 @@ mod bench_plot;
 mod commands;
 mod declared_symbols;
 mod npy;
+mod peer_runtime;
 mod program_loading;
 mod progress;
-mod reference_runtime;
 mod run_inputs;
 mod shape_option;
 

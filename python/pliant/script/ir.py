@@ -6,7 +6,7 @@ import inspect
 from typing import Any
 
 from pliant.script._decorate import NO_CALLER_FRAME, parse
-from pliant.script._script_names import ScriptName
+from pliant.script._script_name_placeholders import ScriptName
 
 _PATH = "pliant.script.ir"
 

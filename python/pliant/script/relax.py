@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pliant import _core
 from pliant.relax import op as _op
 from pliant.script._decorate import NO_CALLER_FRAME, Macro, in_class_body, parse
-from pliant.script._script_names import ScriptName
+from pliant.script._script_name_placeholders import ScriptName
 
 if TYPE_CHECKING:
     from pliant._core import IRModule

@@ -8,7 +8,7 @@ from typing import Any
 
 from pliant import _core
 from pliant.script._decorate import NO_CALLER_FRAME, in_class_body, parse
-from pliant.script._script_names import ScriptName
+from pliant.script._script_name_placeholders import ScriptName
 from pliant.tir import op as _op
 
 _PATH = "pliant.script.tir"

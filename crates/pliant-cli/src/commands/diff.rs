@@ -10,8 +10,8 @@ use pliant::{DType, Model, SourceMap, Tensor, Value};
 
 use crate::args::DiffArgs;
 use crate::commands::run::signature;
+use crate::peer_runtime::{self, Results, ScratchDir};
 use crate::program_loading::{self, FileKind};
-use crate::reference_runtime::{self, Results, ScratchDir};
 use crate::run_inputs::Feed;
 use crate::{Failure, progress};
 
@@ -95,7 +95,7 @@ fn run_peer(
     let spinner = progress::spinner("running the peer".into());
     let feeds: Vec<(&str, &Tensor)> = feeds.iter().map(|(n, t)| (n.as_str(), t)).collect();
     let results =
-        reference_runtime::run(args.against, args.python.as_deref(), model, &feeds, unoptimized);
+        peer_runtime::run(args.against, args.python.as_deref(), model, &feeds, unoptimized);
     spinner.finish_and_clear();
     results
 }

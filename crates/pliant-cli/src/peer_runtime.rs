@@ -11,7 +11,7 @@ use crate::args::Peer;
 use crate::{Failure, npy};
 
 /// The Python script that runs a model on a peer. Its argument is a folder with `job.json`.
-const PEER_SCRIPT: &str = include_str!("reference_runtime.py");
+const PEER_SCRIPT: &str = include_str!("peer_runtime.py");
 /// The exit code of the Python script if the peer is not installed.
 const PEER_MISSING: i32 = 3;
 
