@@ -131,7 +131,7 @@ def test_show_has_no_colors_without_a_terminal(capsys: pytest.CaptureFixture[str
             return True
 
     terminal = Terminal()
-    from pliant._show import show
+    from pliant._show_script import show
 
     show(Decorated.script(), file=terminal)
     assert "\x1b[" in terminal.getvalue()

@@ -11,7 +11,7 @@ pub mod func;
 pub mod intrin;
 pub mod kernel_call;
 pub mod stmt;
-pub mod sym;
+pub mod sym_bridge;
 pub mod verify;
 pub mod visit;
 

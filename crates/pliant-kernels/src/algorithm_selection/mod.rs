@@ -24,7 +24,7 @@
 //! |---|---|
 //! | [`partition`] | pieces of work for the worker team, and pieces of matrix products by packed panels |
 //! | [`gemm`] | pieces of a batch of products with any strides |
-//! | [`packed`] | block sizes of matrix products with a packed operand |
+//! | [`packed_operand_matmul`] | block sizes of matrix products with a packed operand |
 //! | [`row_copies`] | when rows of A (the left operand) are copied |
 //! | [`non_constant_operands`] | whether B (the right operand) is packed if both operands are non-constant |
 //! | [`tile_registers`] | the choice between tile registers (AMX) and vector instructions |
@@ -47,7 +47,7 @@ pub mod fft;
 pub mod gemm;
 pub mod low_precision_weights;
 pub mod non_constant_operands;
-pub mod packed;
+pub mod packed_operand_matmul;
 pub mod partition;
 pub mod quantized;
 pub mod recurrent;

@@ -28,7 +28,7 @@ use super::micro_kernel::{
 };
 use super::row_tiling::split_evenly;
 use super::work_partition::even_part;
-use crate::algorithm_selection::packed::{
+use crate::algorithm_selection::packed_operand_matmul::{
     BLOCK_DEPTH, MIN_PREFETCH_ROWS, block_rows, prefetched_bytes, slice_bytes,
 };
 use crate::epilogue::MAX_TILE_COLUMNS;

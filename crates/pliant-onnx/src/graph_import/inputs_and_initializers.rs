@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{DimSpec, ImportOptions, Importer, identifier};
 use crate::dim_symbols::has_name;
-use crate::host;
+use crate::host_functions;
 use crate::import_error::Problem;
 use crate::imported_value::Value;
 use crate::initializer_tensors;
@@ -136,7 +136,10 @@ impl<'m> Importer<'m> {
         let mut node = Node::new(self, &identity, 1, Vec::new());
         let text = object_type.text(&node.func().syms);
         let (name, text) = (node.func().str_value(name), node.func().str_value(&text));
-        Ok(Value::Object(node.call_host(host::INPUT, &[params, name, text])?, object_type))
+        Ok(Value::Object(
+            node.call_host(host_functions::INPUT, &[params, name, text])?,
+            object_type,
+        ))
     }
 
     /// Creates the parameter for a tensor input. If the user overrides its dtype, the argument is cast to the dtype in the file.

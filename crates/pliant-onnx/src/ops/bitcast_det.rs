@@ -4,7 +4,7 @@ use pliant_ir::DType;
 use pliant_ir::relax::Expr;
 
 use super::{OnnxOp, op};
-use crate::host;
+use crate::host_functions;
 use crate::import_error::Problem;
 use crate::imported_value::Value;
 use crate::initializer_tensors;
@@ -48,7 +48,7 @@ fn unsupported_bits(name: &str) -> Problem {
 fn cast_bits(n: &mut Node<'_, '_>, x: Expr, to: DType) -> ExprResult {
     let dims = n.dims(x)?;
     let element = n.func().dtype_value(to);
-    let y = n.call_host(host::BITCAST, &[x, element])?;
+    let y = n.call_host(host_functions::BITCAST, &[x, element])?;
     Ok(n.object_to_tensor(y, Some(&dims), to))
 }
 
@@ -63,6 +63,6 @@ fn det(n: &mut Node<'_, '_>) -> ConvertResult {
     };
     let square = n.func().syms.eq(*rows, *columns);
     n.importer.record_constraint(square);
-    let y = n.call_host(host::DET, &[x])?;
+    let y = n.call_host(host_functions::DET, &[x])?;
     Ok(vec![n.object_to_tensor(y, Some(batch), dtype).into()])
 }

@@ -518,7 +518,7 @@ impl Function {
         let _ = black_format;
         let py = slf.py();
         let script = Self::script(slf, false, None)?;
-        crate::error::import(py, "pliant._show", "show")?.call1((script, style))?;
+        crate::error::import(py, "pliant._show_script", "show")?.call1((script, style))?;
         Ok(())
     }
 

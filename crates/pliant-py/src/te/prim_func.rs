@@ -214,7 +214,7 @@ impl PrimFunc {
     #[pyo3(signature = (style=None, black_format=None))]
     fn show(&self, py: Python<'_>, style: Option<&str>, black_format: Option<bool>) -> Result<()> {
         let _ = black_format;
-        crate::error::import(py, "pliant._show", "show")?
+        crate::error::import(py, "pliant._show_script", "show")?
             .call1((self.script(false, None), style))?;
         Ok(())
     }

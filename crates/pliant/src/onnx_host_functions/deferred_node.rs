@@ -22,7 +22,7 @@ static PROGRAMS: Programs<(String, Vec<OperandSpec>), String> = Programs::new();
 /// Host function with the arguments `(node, operands...)`: runs the node. Returns its result, or a
 /// tuple of its results if there are several.
 pub(super) fn call(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
-    let name = pliant_onnx::host::NODE;
+    let name = pliant_onnx::host_functions::NODE;
     let [Value::Str(text), operands @ ..] = args else { return Err(argument_error(name, args)) };
     let tensor = |v: &Value| match v {
         Value::Tensor(t) => Some(t.clone()),

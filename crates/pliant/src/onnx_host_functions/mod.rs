@@ -1,4 +1,4 @@
-//! The host functions that imported models call ([`pliant_onnx::host`]): functions on sequences,
+//! The host functions that imported models call ([`pliant_onnx::host_functions`]): functions on sequences,
 //! optionals and chains, and tensor functions that loop functions do not provide.
 
 mod deferred_node;
@@ -10,7 +10,7 @@ mod tensor_functions;
 use std::sync::Arc;
 
 use pliant_exec::abi::KernelRuntime;
-use pliant_onnx::host;
+use pliant_onnx::host_functions;
 use pliant_tensor::Tensor;
 use pliant_vm::{CheckKind, Value, VmError, register_func, register_library_func};
 
@@ -20,25 +20,25 @@ type InterruptibleHostFn = fn(&KernelRuntime, &[Value]) -> Outcome;
 
 /// The host functions by name, except those of [`INTERRUPTIBLE_FUNCTIONS`].
 const FUNCTIONS: &[(&str, HostFn)] = &[
-    (host::SEQUENCE, sequence_functions::make),
-    (host::SEQUENCE_INSERT, sequence_functions::insert),
-    (host::SEQUENCE_ERASE, sequence_functions::erase),
-    (host::SEQUENCE_AT, sequence_functions::at),
-    (host::SEQUENCE_LENGTH, sequence_functions::length),
-    (host::SEQUENCE_CONCAT, sequence_functions::concat),
-    (host::SEQUENCE_SPLIT, sequence_functions::split),
-    (host::OPTIONAL_HAS, sequence_functions::has),
-    (host::OPTIONAL_GET, sequence_functions::get),
-    (host::CHAIN_PUSH, linked_list::push),
-    (host::CHAIN_STACK, linked_list::stack),
-    (host::CHAIN_SEQUENCE, linked_list::sequence),
-    (host::BITCAST, tensor_functions::bitcast),
-    (host::INPUT, input_checks::check),
+    (host_functions::SEQUENCE, sequence_functions::make),
+    (host_functions::SEQUENCE_INSERT, sequence_functions::insert),
+    (host_functions::SEQUENCE_ERASE, sequence_functions::erase),
+    (host_functions::SEQUENCE_AT, sequence_functions::at),
+    (host_functions::SEQUENCE_LENGTH, sequence_functions::length),
+    (host_functions::SEQUENCE_CONCAT, sequence_functions::concat),
+    (host_functions::SEQUENCE_SPLIT, sequence_functions::split),
+    (host_functions::OPTIONAL_HAS, sequence_functions::has),
+    (host_functions::OPTIONAL_GET, sequence_functions::get),
+    (host_functions::CHAIN_PUSH, linked_list::push),
+    (host_functions::CHAIN_STACK, linked_list::stack),
+    (host_functions::CHAIN_SEQUENCE, linked_list::sequence),
+    (host_functions::BITCAST, tensor_functions::bitcast),
+    (host_functions::INPUT, input_checks::check),
 ];
 
 /// The host functions that can run for a long time. They stop when the calling run is interrupted.
 const INTERRUPTIBLE_FUNCTIONS: &[(&str, InterruptibleHostFn)] =
-    &[(host::DET, tensor_functions::det), (host::NODE, deferred_node::call)];
+    &[(host_functions::DET, tensor_functions::det), (host_functions::NODE, deferred_node::call)];
 
 /// Registers the host functions. Functions that the user has registered under these names are kept.
 pub(crate) fn register() {
@@ -99,7 +99,7 @@ mod tests {
     fn every_host_function_is_implemented() {
         let interruptible = INTERRUPTIBLE_FUNCTIONS.iter().map(|f| f.0);
         let mut names: Vec<&str> = FUNCTIONS.iter().map(|f| f.0).chain(interruptible).collect();
-        let mut all = host::ALL.to_vec();
+        let mut all = host_functions::ALL.to_vec();
         names.sort_unstable();
         all.sort_unstable();
         assert_eq!(names, all);

@@ -39,7 +39,7 @@ use transform::{Inputs, Outputs};
 use super::Convolution;
 use super::shape_and_strides::Sizes;
 use crate::algorithm_selection::convolution::{block_tiles, by_blocks, transformed_unit};
-use crate::algorithm_selection::packed::prefetched_bytes;
+use crate::algorithm_selection::packed_operand_matmul::prefetched_bytes;
 use crate::epilogue::{EpilogueTile, Position};
 use crate::matmul::PackedProduct;
 use crate::matmul::work_partition::{even_part, parallel_for, pieces, unit_work};
