@@ -53,7 +53,8 @@ pub fn te_extern_primfunc(
     if inputs.len() >= buffers.len() {
         let (num_buffers, num_inputs) = (buffers.len(), inputs.len());
         return Err(Error::Value(format!(
-            "the loop function has {num_buffers} buffers, but {num_inputs} inputs are passed, so no buffer is left for an output"
+            "te.extern_primfunc: the loop function has {num_buffers} buffers, but {num_inputs} inputs are passed, \
+             so no buffer is left for an output"
         )));
     }
     let mut stmts = Vec::new();
@@ -94,7 +95,8 @@ fn bind_sizes(
         let (expected, rank, dtype, input_rank) =
             (param.dtype(), param.ndim(), input.dtype(), input.ndim());
         return Err(Error::Type(format!(
-            "the input for buffer {} of loop function '{name}' must be a {expected} tensor of {rank} dims, but is a {dtype} tensor of {input_rank} dims",
+            "te.extern_primfunc: the input for buffer {} of loop function '{name}' must be a {expected} tensor of \
+             {rank} dims, but is a {dtype} tensor of {input_rank} dims",
             param.name()
         )));
     }

@@ -129,7 +129,7 @@ impl BodyWriter {
         }
         if !tensor.is_placeholder() {
             return Err(Error::Type(
-                "a tensor that te.compute computes cannot be used as a buffer of a PrimFunc".into(),
+                "the buffers of a PrimFunc must be created by decl_buffer or te.placeholder, not by te.compute".into(),
             ));
         }
         let shape: Result<Vec<Expr>> = tensor.shape().iter().map(|d| self.expr(d)).collect();
@@ -207,7 +207,10 @@ impl BodyWriter {
             }
             ExprKind::Broadcast(a) => ExprData::Broadcast(get(self, a), e.ty().lanes),
             ExprKind::Reduce(_) => {
-                return Err(Error::Type("a reduction is allowed only in te.compute".into()));
+                return Err(Error::Type(
+                    "a reduction such as te.sum is allowed only in te.compute, not in the statements of a PrimFunc"
+                        .into(),
+                ));
             }
         };
         Ok(self.func.add_expr(data))

@@ -100,7 +100,7 @@ impl PrimFuncBody {
         let missing = |p: &Var| {
             let name = &self.func.var(*p).name;
             Error::Unsupported(format!(
-                "parameter '{name}' of the PrimFunc is a scalar, but all parameters must be buffers"
+                "te.extern_primfunc: parameter '{name}' of the PrimFunc is a scalar, but all parameters must be buffers"
             ))
         };
         self.func.params.iter().map(|p| tensor(p).ok_or_else(|| missing(p))).collect()

@@ -56,7 +56,7 @@ pub(super) fn replaced_var(owner: &Arc<FuncOwner>, obj: &Bound<'_, PyAny>) -> Re
     match state.func().map(|f| f.expr(e)) {
         Some(ExprData::Var(v)) => Ok(*v),
         _ => Err(Error::Type(
-            "the keys of the returned dict must be relax.Var objects of the function".into(),
+            "the keys of the dict that the rewriter returns must be relax.Var objects of the function".into(),
         )),
     }
 }
