@@ -55,7 +55,9 @@ fn constant(n: &mut Node<'_, '_>) -> ConvertResult {
         );
     }
     let problem = Problem::unsupported("constants of strings are not supported");
-    Err(problem.with_help("remove the string operators from the model and apply them before it"))
+    Err(problem.with_help(
+        "remove the string operators from the model, and apply them before the model runs",
+    ))
 }
 
 /// Converts `Shape`, which can be limited to a range of axes since opset 15. The elements of the result are the symbolic dims.

@@ -66,7 +66,7 @@ fn tf_idf_vectorizer(n: &mut Node<'_, '_>) -> ConvertResult {
     };
     if attrs.has("pool_strings") {
         return Err(Problem::unsupported("n-grams of strings (pool_strings) are not supported")
-            .with_help("map the strings to integers before the model, and use pool_int64s"));
+            .with_help("map the strings to integers before they are passed to the model, and use pool_int64s"));
     }
     let mode = attrs.choice("mode", &["TF", "IDF", "TFIDF"])?;
     let min = int_attr("min_gram_length", MAX_GRAM_LENGTH)?.max(1);

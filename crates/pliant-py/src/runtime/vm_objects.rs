@@ -102,7 +102,7 @@ impl VmObjectTable {
                 match found {
                     Some(function) => call_for_vm(function.bind(py), args),
                     None => Err(VmError::type_error(
-                        "the VM to which this Python function belongs was deleted",
+                        "the VM to which this Python function belongs was deleted; keep the VM alive while its functions are called",
                     )),
                 }
             })
