@@ -216,12 +216,14 @@ pub fn te_reduce_with<'py>(
 }
 
 pub(super) fn axes_of(axis: &Bound<'_, PyAny>) -> Result<Vec<te::IterVar>> {
-    let one = |obj: &Bound<'_, PyAny>| match obj.cast::<IterVar>() {
-        Ok(axis) => Ok(axis.get().iter.clone()),
-        Err(_) => Err(Error::Type(format!(
-            "an axis of a reduction must be created by te.reduce_axis, not an object of type {}",
-            obj.get_type().name()?
-        ))),
+    let one = |obj: &Bound<'_, PyAny>| -> Result<te::IterVar> {
+        match obj.cast::<IterVar>() {
+            Ok(axis) => Ok(axis.get().iter.clone()),
+            Err(_) => Err(Error::Type(format!(
+                "an axis of a reduction must be created by te.reduce_axis, not an object of type {}",
+                obj.get_type().name()?
+            ))),
+        }
     };
     if axis.is_instance_of::<IterVar>() {
         return Ok(vec![one(axis)?]);
