@@ -9,7 +9,8 @@
 //! | `bytecode_functions` | machine code of bytecode functions |
 //! | `statements` | statements and loops |
 //! | `parallel_loop` | parallel loops, outlined into separate functions |
-//! | `buffer_accesses` | buffers: loads, stores, and allocation on the stack, in registers and in workspaces |
+//! | `buffer_accesses` | locations of buffers, loads and stores |
+//! | `buffer_allocation` | buffers in registers, on the stack and in workspaces |
 //! | `debug_bounds_checks` | bounds checks before every access, in test builds |
 //! | `value_representations` | values of expressions: scalars, 128-bit chunks, masks, lanes |
 //! | `packed_function_calls`, `library_kernel_calls` | calls of packed functions and of library kernels |
@@ -27,6 +28,7 @@
 mod basic_expressions;
 mod binary_operators;
 mod buffer_accesses;
+mod buffer_allocation;
 mod bytecode_functions;
 mod compilation_unit;
 mod debug_bounds_checks;

@@ -12,8 +12,8 @@ pub const ENTRIES: i64 = 256;
 /// The declaration of the kernel `lookup`: a function of 8-bit integers as a table of 256 results.
 pub static KERNEL: Kernel = Kernel {
     name: "lookup",
-    doc: "Applies a function of 8-bit integers to each element: `out[i] = table[x[i]]`. A negative int8 element `x` reads entry `256 \
-          + x`.",
+    doc: "Applies a function of 8-bit integers to each element: `out[i] = table[x[i]]`. A negative int8 element `x` reads the \
+          entry `256 + x`.",
     operands: &[
         Operand::input("x", UInt8, ELEMENTS, "the arguments of the function").or(&[Int8]),
         Operand::input(

@@ -24,12 +24,12 @@
 //! def main(x: R.Tensor(("n",), dtype="uint8")) -> R.Tensor(("n",), dtype="uint8"):
 //!     n = T.int64()
 //!     with R.dataflow():
-//!         lv = R.astype(R.const([0, 1, ..., 255], "uint8"), dtype="float32")
-//!         lv1 = R.tanh(lv)
-//!         lv2 = R.multiply(lv1, R.const(100.0, "float32"))
-//!         lv3 = R.astype(lv2, dtype="uint8")
-//!         lv4 = R.reshape(lv3, R.shape([256]))
-//!         gv: R.Tensor((n,), dtype="uint8") = R.call_kernel("lookup", x=x, table=lv4, out_sinfo=R.Tensor((n,), dtype="uint8"))
+//!         lv3: R.Tensor((256,), dtype="float32") = R.astype(..., dtype="float32")
+//!         lv4: R.Tensor((256,), dtype="float32") = R.tanh(lv3)
+//!         lv5: R.Tensor((256,), dtype="float32") = R.multiply(lv4, R.const(100.0, "float32"))
+//!         lv6: R.Tensor((256,), dtype="uint8") = R.astype(lv5, dtype="uint8")
+//!         lv7: R.Tensor((256,), dtype="uint8") = R.reshape(lv6, R.shape([256]))
+//!         gv: R.Tensor((n,), dtype="uint8") = R.call_kernel("lookup", x=x, table=lv7, out_sinfo=R.Tensor((n,), dtype="uint8"))
 //!         R.output(gv)
 //!     return gv
 //! ```
@@ -55,8 +55,8 @@ use pliant_pass::PassError;
 use pliant_tensor::Tensor;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::common::lowered_operators::RESHAPE;
 use crate::common::matmul_and_conv_operands::{input_independent_vars, is_input_independent};
+use crate::common::operators_after_lowering::RESHAPE;
 use crate::offload::dequantized::has_one_element;
 use crate::offload::epilogue_activations::op_call;
 use crate::offload::int8_epilogue::CAST;
@@ -179,8 +179,8 @@ impl Lookup {
         is_valid.then_some(ElementFunction { x, operators })
     }
 
-    /// Adds the operators on which a variable depends to the search, operands first. `None` if one of them is not elementwise, or if
-    /// they read several tensors.
+    /// Adds the operators on which a variable depends to the search, operands first. `None` if one of them is not elementwise, or
+    /// if they read several tensors.
     fn visit(&self, site: &mut Site<'_>, v: Var, search: &mut Search) -> Option<()> {
         if !search.seen.insert(v) {
             return Some(());
