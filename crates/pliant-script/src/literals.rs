@@ -163,7 +163,7 @@ pub(crate) fn named_float(text: &str) -> Option<f64> {
     }
 }
 
-/// Parses the tensors of `metadata = {"relax.expr.Constant": [I.tensor(shape, dtype, base64), ...]}`, to which the script refers by
+/// Parses the tensors of `metadata = {"relax.expr.Constant": [I.tensor(shape, dtype, data), ...]}`, to which the script refers by
 /// index.
 pub(crate) fn metadata<'s>(cx: &ParseContext<'s>, e: &Expr<'s>) -> Res<Vec<Tensor>> {
     let bad = |e: &Expr<'_>, what: &str| {
@@ -198,11 +198,16 @@ pub(crate) fn metadata<'s>(cx: &ParseContext<'s>, e: &Expr<'s>) -> Res<Vec<Tenso
                             .and_then(|n| n.int.try_into().ok())
                     })
                     .collect();
-                let bytes = from_base64(data.as_str()?)?;
-                Tensor::from_bytes(&shape?, parse_dtype(dtype.as_str()?)?, &bytes).ok()
+                let (shape, dtype) = (shape?, parse_dtype(dtype.as_str()?)?);
+                if let Some(text) = data.as_str() {
+                    return Tensor::from_bytes(&shape, dtype, &from_base64(text)?).ok();
+                }
+                let mut items = Vec::new();
+                let lists = nested(data, &mut items)?;
+                (lists == shape).then(|| tensor(&items, &shape, dtype)).flatten()
             });
             out.push(tensor.ok_or_else(|| {
-                bad(entry, "each constant must be written as I.tensor(shape, dtype, base64 data)")
+                bad(entry, "each constant must be written as I.tensor(shape, dtype, data), where data is a number, nested lists of numbers that fit the shape, or base64 text")
             })?);
         }
     }

@@ -46,11 +46,18 @@ class Module:
 #
 # metadata = {
 #     "relax.expr.Constant": [
-#         I.tensor((1, 2, 16), "int8", "AQIDAAAAAAAAAAAAAAAAALoICQAAAAAAAAAAAAAAAAA="),
-#         I.tensor((1, 3, 16), "int8", "AboAAAAAAAAAAAAAAAAAAAIIAAAAAAAAAAAAAAAAAAADCQAAAAAAAAAAAAAAAAAA"),
-#         I.tensor((1, 5, 16), "uint8", "EAAAAAAAAAAAAAAAAAAAADIAAAAAAAAAAAAAAAAAAABUAAAAAAAAAAAAAAAAAAAAdgAAAAAAAAAAAAAAAAAAAJgAAAAAAAAAAAAAAAAAAAA="),
-#         I.tensor((1, 2, 16), "float32", "AAAAPwAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="),
-#         I.tensor((1, 2, 16), "float32", "AACAvwAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAgL8AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="),
+#         I.tensor((1, 2, 16), "int8", [[[1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], [-70, 8, 9, 0, 0,
+#             0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]]]),
+#         I.tensor((1, 3, 16), "int8", [[[1, -70, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], [2, 8, 0, 0, 0,
+#             0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], [3, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]]]),
+#         I.tensor((1, 5, 16), "uint8", [[[16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], [50, 0, 0, 0, 0,
+#             0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], [84, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], [118, 0, 0, 0,
+#             0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], [152, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]]]),
+#         I.tensor((1, 2, 16), "float32", [[[0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
+#             0.0, 0.0, 0.0], [2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]]),
+#         I.tensor((1, 2, 16), "float32", [[[-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
+#             0.0, 0.0, 0.0], [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
+#             0.0]]]),
 #     ]
 # }
 #

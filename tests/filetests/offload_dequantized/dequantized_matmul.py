@@ -38,7 +38,8 @@ class Module:
 #
 # metadata = {
 #     "relax.expr.Constant": [
-#         I.tensor((1, 2, 16), "int8", "Af4eAAAAAAAAAAAAAAAAAAQF+gAAAAAAAAAAAAAAAAA="),
+#         I.tensor((1, 2, 16), "int8", [[[1, -2, 30, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], [4, 5, -6, 0,
+#             0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]]]),
 #     ]
 # }
 #

@@ -58,8 +58,12 @@ class Module:
 #
 # metadata = {
 #     "relax.expr.Constant": [
-#         I.tensor((1, 1, 16, 4), "int8", "AQP+BAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="),
-#         I.tensor((1, 1, 16, 4), "int8", "gEcAAP0EAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="),
+#         I.tensor((1, 1, 16, 4), "int8", [[[[1, 3, -2, 4], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0,
+#             0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0,
+#             0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]]]),
+#         I.tensor((1, 1, 16, 4), "int8", [[[[-128, 71, 0, 0], [-3, 4, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0,
+#             0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0,
+#             0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]]]),
 #     ]
 # }
 #

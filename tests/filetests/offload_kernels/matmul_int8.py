@@ -45,9 +45,15 @@ class Module:
 #
 # metadata = {
 #     "relax.expr.Constant": [
-#         I.tensor((1, 1, 16, 4), "int8", "AQQAAP4FAAAD+gAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="),
-#         I.tensor((1, 1, 16, 4), "int8", "AQQAAE2AAAAD+gAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="),
-#         I.tensor((1, 1, 16, 4), "int8", "AQMAAAIEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="),
+#         I.tensor((1, 1, 16, 4), "int8", [[[[1, 4, 0, 0], [-2, 5, 0, 0], [3, -6, 0, 0], [0, 0, 0, 0], [0, 0,
+#             0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0,
+#             0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]]]),
+#         I.tensor((1, 1, 16, 4), "int8", [[[[1, 4, 0, 0], [77, -128, 0, 0], [3, -6, 0, 0], [0, 0, 0, 0], [0,
+#             0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0,
+#             0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]]]),
+#         I.tensor((1, 1, 16, 4), "int8", [[[[1, 3, 0, 0], [2, 4, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0,
+#             0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0,
+#             0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]]]),
 #     ]
 # }
 #

@@ -60,12 +60,24 @@ class Module:
 #
 # metadata = {
 #     "relax.expr.Constant": [
-#         I.tensor((1, 1, 16, 4), "int8", "AQQAAP4FAAAD+gAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="),
-#         I.tensor((1, 1, 16, 4), "int8", "AQQAAP4FAAAD+gAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="),
-#         I.tensor((1, 1, 16, 4), "int8", "AQQAAP4FAAAD+gAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="),
-#         I.tensor((1, 1, 16, 4), "int8", "AQQAAP4FAAAD+gAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="),
-#         I.tensor((1, 1, 16, 4), "int8", "BwQAAP4FAAAD+gAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="),
-#         I.tensor((1, 1, 16, 4), "int8", "AQQAAP4FAAAD+gAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="),
+#         I.tensor((1, 1, 16, 4), "int8", [[[[1, 4, 0, 0], [-2, 5, 0, 0], [3, -6, 0, 0], [0, 0, 0, 0], [0, 0,
+#             0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0,
+#             0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]]]),
+#         I.tensor((1, 1, 16, 4), "int8", [[[[1, 4, 0, 0], [-2, 5, 0, 0], [3, -6, 0, 0], [0, 0, 0, 0], [0, 0,
+#             0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0,
+#             0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]]]),
+#         I.tensor((1, 1, 16, 4), "int8", [[[[1, 4, 0, 0], [-2, 5, 0, 0], [3, -6, 0, 0], [0, 0, 0, 0], [0, 0,
+#             0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0,
+#             0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]]]),
+#         I.tensor((1, 1, 16, 4), "int8", [[[[1, 4, 0, 0], [-2, 5, 0, 0], [3, -6, 0, 0], [0, 0, 0, 0], [0, 0,
+#             0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0,
+#             0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]]]),
+#         I.tensor((1, 1, 16, 4), "int8", [[[[7, 4, 0, 0], [-2, 5, 0, 0], [3, -6, 0, 0], [0, 0, 0, 0], [0, 0,
+#             0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0,
+#             0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]]]),
+#         I.tensor((1, 1, 16, 4), "int8", [[[[1, 4, 0, 0], [-2, 5, 0, 0], [3, -6, 0, 0], [0, 0, 0, 0], [0, 0,
+#             0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0,
+#             0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]]]),
 #     ]
 # }
 #

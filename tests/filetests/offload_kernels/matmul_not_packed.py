@@ -31,9 +31,11 @@ class Module:
 #
 # metadata = {
 #     "relax.expr.Constant": [
-#         I.tensor((2, 9), "int32", "/v///wEAAAACAAAA/////wAAAAD9////AgAAAAQAAAABAAAABAAAAAMAAAAEAAAA//////3////8/////f////7////+////"),
-#         I.tensor((2, 9), "float32", "AAAAwAAAgEAAAIC/AAAAAAAAgD8AAIBAAAAAAAAAgD8AAIA/AACAPwAAQMAAAAAAAACAvwAAQEAAAADAAACAQAAAQMAAAIA/"),
-#         I.tensor((2, 9), "float32", "AACAwAAAAEAAAEDAAAAAQAAAAMAAAADAAACAPwAAQMAAAABAAABAwAAAgEAAAIC/AABAwAAAAAAAAIA/AAAAAAAAgEAAAEDA"),
+#         I.tensor((2, 9), "int32", [[-2, 1, 2, -1, 0, -3, 2, 4, 1], [4, 3, 4, -1, -3, -4, -3, -2, -2]]),
+#         I.tensor((2, 9), "float32", [[-2.0, 4.0, -1.0, 0.0, 1.0, 4.0, 0.0, 1.0, 1.0], [1.0, -3.0, 0.0,
+#             -1.0, 3.0, -2.0, 4.0, -3.0, 1.0]]),
+#         I.tensor((2, 9), "float32", [[-4.0, 2.0, -3.0, 2.0, -2.0, -2.0, 1.0, -3.0, 2.0], [-3.0, 4.0,
+#             -1.0, -3.0, 0.0, 1.0, 0.0, 4.0, -3.0]]),
 #     ]
 # }
 #

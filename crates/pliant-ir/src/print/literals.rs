@@ -143,6 +143,40 @@ pub(crate) fn small_tensor(tensor: &Tensor) -> Option<String> {
     if tensor.numel() == 0 || tensor.numel() > LIMIT || tensor.ndim() > 4 {
         return None;
     }
+    number_lists(tensor)
+}
+
+/// Formats the elements of a tensor of the metadata: nested lists of numbers, wrapped to lines, if there are at most 512 elements;
+/// otherwise, and if an element is NaN, whose bits a number does not state, base64 text.
+pub(crate) fn metadata_elements(tensor: &Tensor) -> String {
+    const LIMIT: usize = 512;
+    let has_nan = || tensor.to_f64_vec().is_ok_and(|values| values.iter().any(|v| v.is_nan()));
+    let is_readable = (1..=LIMIT).contains(&tensor.numel()) && !has_nan();
+    match is_readable.then(|| number_lists(tensor)).flatten() {
+        Some(text) => wrapped(&text),
+        None => format!("\"{}\"", base64(tensor).unwrap_or_default()),
+    }
+}
+
+/// Breaks a list between elements, so that lines have at most about 120 columns.
+fn wrapped(list: &str) -> String {
+    let mut out = String::with_capacity(list.len());
+    let mut column = 40;
+    for (i, element) in list.split(", ").enumerate() {
+        column += element.len() + 2;
+        if i > 0 {
+            out.push_str(if column > 110 { ",\n            " } else { ", " });
+        }
+        if column > 110 {
+            column = 12 + element.len();
+        }
+        out.push_str(element);
+    }
+    out
+}
+
+/// Formats the elements of a tensor as a number or nested lists of numbers. `None` if they cannot be read.
+fn number_lists(tensor: &Tensor) -> Option<String> {
     let dtype = tensor.dtype();
     let items: Vec<String> = if dtype.is_float() {
         let values = tensor.to_f64_vec().ok()?;
@@ -208,6 +242,19 @@ mod tests {
         let s = Tensor::scalar(true).unwrap();
         assert_eq!(small_tensor(&s).unwrap(), "True");
         assert!(small_tensor(&Tensor::zeros(&[0, 2], DType::Float32).unwrap()).is_none());
+    }
+
+    #[test]
+    fn elements_of_the_metadata_are_wrapped_lists_or_base64() {
+        let of = |n: i64, value: f32| {
+            let values: Vec<f32> = (0..n).map(|i| i as f32 * value).collect();
+            metadata_elements(&Tensor::from_slice(&[n], &values).unwrap())
+        };
+        let text = of(100, 0.25);
+        assert!(text.starts_with("[0.0, 0.25, 0.5, ") && text.ends_with(", 24.75]"), "{text}");
+        assert!(text.lines().count() > 1 && text.lines().all(|line| line.len() <= 120), "{text}");
+        assert!(of(513, 0.25).starts_with('"'));
+        assert!(of(17, f32::NAN).starts_with('"'));
     }
 
     #[test]

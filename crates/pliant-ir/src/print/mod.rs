@@ -19,7 +19,8 @@
 //! - A branch of an `if` ends with `var: type = result` for the variable that the `if` defines.
 //! - Constants of at most 16 elements are printed as `R.const(value, "dtype")`, larger ones as
 //!   `metadata["relax.expr.Constant"][i]`. With [`PrintOptions::show_meta`], the table precedes the module:
-//!   `metadata = {"relax.expr.Constant": [I.tensor((2, 3), "float32", "<base64>")]}`.
+//!   `metadata = {"relax.expr.Constant": [I.tensor((2, 16), "float32", [[...], [...]])]}`. Tensors of more than 512 elements, and
+//!   those with NaN, are written as base64 text.
 //! - In loop functions plain integer literals are int64. Other constants state their type (`T.int32(3)`, `T.float32(0.5)`,
 //!   `T.bool(True)`). `a / b` is float division; integers have `//`, `%`, `T.truncdiv` and `T.truncmod`. A range `(min, extent)` is
 //!   printed as `min, end`: `end` is a constant if both are, `b` if the extent is `b - min`, and otherwise `min + extent`. Parsing
@@ -134,11 +135,8 @@ impl<'a> ModulePrinter<'a> {
         for tensor in &self.constants {
             let dims: Vec<String> = tensor.shape().iter().map(i64::to_string).collect();
             let shape = tuple(&dims);
-            let data = literals::base64(tensor).unwrap_or_default();
-            out.push_str(&format!(
-                "        I.tensor({shape}, \"{}\", \"{data}\"),\n",
-                tensor.dtype()
-            ));
+            let data = literals::metadata_elements(tensor);
+            out.push_str(&format!("        I.tensor({shape}, \"{}\", {data}),\n", tensor.dtype()));
         }
         out.push_str("    ]\n}\n\n");
         out
