@@ -1,5 +1,5 @@
-"""Tests the pages of `docs/`: their Python code runs from top to bottom and prints the output that they show, their links
-lead somewhere, and plots show the numbers of their tables."""
+"""Tests the pages of `docs/` and the README: their Python code runs from top to bottom and prints the output that they show,
+their links and those of the other pages at the root lead somewhere, and plots show the numbers of their tables."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+README = ROOT / "README.md"
 PAGES = sorted(DOCS.rglob("*.md"))
+ROOT_PAGES = sorted(ROOT.glob("*.md"))
 LINK = re.compile(r"\]\(([\w./-]+\.(?:md|svg))[)#]")
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -24,18 +27,18 @@ def test_index_links_to_every_page() -> None:
         assert name == "index.md" or f"({name})" in index, f"{name} is not in the index"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+@pytest.mark.parametrize("page", [*ROOT_PAGES, *PAGES], ids=lambda p: p.stem)
 def test_links_lead_to_files(page: Path) -> None:
-    """Checks that links in the documentation lead to files. `make docs` also checks links to
+    """Checks that links in the documentation and in the pages at the root lead to files. `make docs` also checks links to
     headings.
     """
     missing = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
     assert not missing, f"{page.name}: {missing}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+@pytest.mark.parametrize("page", [README, *PAGES], ids=lambda p: p.stem)
 def test_pages_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Runs the code of the documentation pages. A text block after a block of Python is its
+    """Runs the Python code of the README and of the documentation pages. A text block after a block of Python is its
     expected output; a block without one may print anything.
     """
     monkeypatch.chdir(tmp_path)
@@ -62,7 +65,7 @@ def test_plots_of_performance_match_the_tables(monkeypatch: pytest.MonkeyPatch) 
     """Checks that the plots show the numbers of the tables. `python plots.py`, within `benches`,
     draws them again.
     """
-    monkeypatch.syspath_prepend(str(DOCS.parent / "benches"))
+    monkeypatch.syspath_prepend(str(ROOT / "benches"))
     plots = importlib.import_module("plots")
     assert (DOCS / "serve/models.svg").read_text() == plots.draw_models()
     assert (DOCS / "serve/kernels.svg").read_text() == plots.draw_kernels()
