@@ -8,14 +8,14 @@
 //! | `# test print` | parsing and printing: the expectation is the printed module, which must parse back to the same |
 //! | `# test verify` | the verifier: it must reject the script as annotated |
 //! | `# test opt --passes=A,B` | the passes: the expectation is the resulting module |
-//! | `# test run` | the interpreter: the expectation is a digest of the results |
+//! | `# test run` | the interpreter: the expectation is the results of each public graph function, as readable text |
 //!
 //! The header continues with comment lines: a description of the test, and these directives.
 //!
 //! | directive | meaning |
 //! |---|---|
 //! | `# fails: PL0210 part of the message` | an expected error that may have any source location |
-//! | `# no-run reason` | the script is not executed |
+//! | `# no-run: reason` | the script is not executed |
 //! | `# no-compile: part of the message` | the compiler must reject the module with such a message |
 //! | `# known-bug: part of the message` | the test must fail with such a message |
 //!
