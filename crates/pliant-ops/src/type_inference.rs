@@ -1,4 +1,5 @@
-//! [`InferCtx`]: the context of type inference for a call, with helpers for error messages.
+//! [`InferCtx`]: the context of type inference for a call, with helpers for error messages. Also the
+//! checks that type rules share, such as that the data types of two operands must be equal.
 
 use pliant_ir::op::{InferError, NULL_VALUE, Op};
 use pliant_ir::print::type_text;

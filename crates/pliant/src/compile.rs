@@ -1,5 +1,6 @@
 //! [`compile`]: compiles a module to a program in phases: graph passes, loop lowering, machine code,
-//! bytecode.
+//! bytecode. Reads the environment variable `PLIANT_DUMP_IR`, the directory into which the module after
+//! each pass is written.
 
 use std::path::PathBuf;
 use std::sync::Arc;

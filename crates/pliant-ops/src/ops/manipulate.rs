@@ -1,4 +1,5 @@
-//! Operators that move elements or change the shape.
+//! Operators that move elements or change the shape: reshape, flatten, expand_dims, squeeze,
+//! permute_dims (transpose), broadcast_to, repeat, tile.
 
 pub mod collapse_sum;
 pub mod concat_split;

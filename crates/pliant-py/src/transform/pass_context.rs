@@ -1,4 +1,5 @@
-//! Converts a `pliant.transform.PassContext` to a context of the Rust passes.
+//! Converts a `pliant.transform.PassContext` to a context of the Rust passes. For passes that are called individually, reads the
+//! environment variable `PLIANT_DUMP_IR`.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
