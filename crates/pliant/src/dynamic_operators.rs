@@ -2,8 +2,8 @@
 //! is known only at run time.
 //!
 //! Each combination of operand ranks and data types is a small program with symbolic sizes. It is
-//! compiled on first use, serves all sizes, and is kept in a bounded cache ([`Programs`]). To the
-//! VM, the function is an ordinary host function.
+//! compiled on first use, serves all sizes (except those that [`ConstantSizes`] fixes), and is kept
+//! in a bounded cache ([`Programs`]). To the VM, the function is an ordinary host function.
 
 use pliant_exec::FuncDef;
 use pliant_exec::abi::KernelRuntime;
