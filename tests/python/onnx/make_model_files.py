@@ -90,7 +90,7 @@ def negative_dim_of_a_weight() -> ModelProto:
     return with_weight(lambda w: w.dims.__setitem__(0, -4))
 
 
-@attack("the shape [9223372036854775807, 4]")
+@attack("a tensor of shape [9223372036854775807, 4]")
 def huge_dims_of_a_weight() -> ModelProto:
     def change(w: TensorProto) -> None:
         w.dims[:] = [2**63 - 1, 4]

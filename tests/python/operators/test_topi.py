@@ -17,7 +17,7 @@ import pliant
 from pliant import relax, te, topi
 from pliant._core.relax import op_names
 from pliant.script import from_source
-from pliant.topi import _operator
+from pliant.topi import _operator_wrapper
 
 
 def operator(case: Case) -> str:
@@ -33,14 +33,14 @@ def by_topi(bb: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
     name = call.op.name.removeprefix("relax.")
     absent = [isinstance(a, relax.Call) and a.op.name == "relax.null_value" for a in call.args]
     args = [None if gone else a for gone, a in zip(absent, call.args, strict=True)]
-    return bb.call_te(_operator.find(name), *args, **dict(call.attrs))
+    return bb.call_te(_operator_wrapper.find(name), *args, **dict(call.attrs))
 
 
 @pytest.mark.parametrize("case", FIRST, ids=operator)
 def test_topi_equals_numpy(case: Case) -> None:
-    rules = {f"relax.{name}": by_topi for name in _operator.names() if "." not in name or not name.startswith("vm.")}
+    rules = {f"relax.{name}": by_topi for name in _operator_wrapper.names() if "." not in name or not name.startswith("vm.")}
     module = relax.transform.LegalizeOps(rules)(from_source(case.script))
-    if operator(case) in _operator.names():
+    if operator(case) in _operator_wrapper.names():
         assert f"R.{operator(case)}(" not in module.script()
     model = pliant.compile(module)
     seed = zlib.crc32(case.name.encode())
@@ -50,7 +50,7 @@ def test_topi_equals_numpy(case: Case) -> None:
 
 
 def test_every_operator_with_a_loop_form_has_a_case() -> None:
-    names = _operator.names()
+    names = _operator_wrapper.names()
     assert len(names) > 150
     for name in names:
         value: Any = topi
@@ -157,6 +157,6 @@ def test_topi_equals_legalization(call: str) -> None:
         f"    with R.dataflow():\n        z = {call}\n        R.output(z)\n    return z\n"
     )
     module = pliant.IRModule({"main": function})
-    rules = {f"relax.{name}": by_topi for name in _operator.names()}
+    rules = {f"relax.{name}": by_topi for name in _operator_wrapper.names()}
     made, want = (relax.transform.LegalizeOps(*r)(module).script() for r in ((rules,), ()))
     assert made == want

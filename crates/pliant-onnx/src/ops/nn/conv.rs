@@ -4,7 +4,7 @@ use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, DType, Sym};
 
 use super::super::quantization::{requantize_conv, subtract_zero_point};
-use super::sliding_window::{Window, check_list_length, check_pads, check_sizes};
+use super::sliding_window::{MAX_PAD, Window, check_list_length, check_pads, check_sizes};
 use crate::import_error::Problem;
 use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::{OnnxOp, op};
@@ -230,10 +230,14 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
 
 /// The number of elements to crop from an output of size `natural`, and the number to append to it, to get the size `output_shape`.
 fn crop_and_extension(natural: i128, output_shape: i128) -> Result<(i64, i64), Problem> {
-    let part = |name: &str, size: i128| {
-        let size = i64::try_from(size.max(0))
-            .map_err(|_| Problem::invalid("the size of the output overflows int64"))?;
-        check_pads(name, &[size]).map(|()| size)
+    let part = |size: i128| {
+        let size = i64::try_from(size.max(0)).ok().filter(|&size| size <= MAX_PAD);
+        size.ok_or_else(|| {
+            Problem::invalid(format!(
+                "'output_shape' or 'auto_pad' requires an output of size {output_shape}, which differs by more than {MAX_PAD} from \
+                 the size without padding, {natural}"
+            ))
+        })
     };
-    Ok((part("pads", natural - output_shape)?, part("output_padding", output_shape - natural)?))
+    Ok((part(natural - output_shape)?, part(output_shape - natural)?))
 }
