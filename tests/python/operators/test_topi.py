@@ -57,7 +57,7 @@ def test_every_operator_with_a_loop_form_has_a_case() -> None:
         for part in name.split("."):
             value = getattr(value, part)
         assert value.__doc__, name
-        if isinstance(value, _operator.TeOperator):
+        if isinstance(value, _operator_wrapper.TeOperator):
             assert inspect.signature(value) == inspect.signature(_operator._relax.get_op(name)), name
     with_te = {n.removeprefix("relax.") for n in op_names()} - set(names)
     assert {"unique", "nonzero", "print", "call_tir"} <= with_te
