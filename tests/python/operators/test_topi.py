@@ -58,7 +58,7 @@ def test_every_operator_with_a_loop_form_has_a_case() -> None:
             value = getattr(value, part)
         assert value.__doc__, name
         if isinstance(value, _operator_wrapper.TeOperator):
-            assert inspect.signature(value) == inspect.signature(_operator._relax.get_op(name)), name
+            assert inspect.signature(value) == inspect.signature(_operator_wrapper._relax.get_op(name)), name
     with_te = {n.removeprefix("relax.") for n in op_names()} - set(names)
     assert {"unique", "nonzero", "print", "call_tir"} <= with_te
 
