@@ -156,6 +156,22 @@ def test_programs_with_deferred_nodes_are_saved(tmp_path: Any) -> None:
         np.testing.assert_array_equal(got, X.reshape(shape[0], -1))
 
 
+def test_stats_count_the_nodes_that_runs_compile() -> None:
+    # The name of the node makes its programs different from those of other tests.
+    model = reshaped([node("Flatten", "t", "y", axis=2, name="counted")], {}, {"x": X, "s": np.array([1, 1])})
+    compiled = pliant.compile(model)
+    assert compiled.stats().compilations == 1
+    counts = []
+    for shape in [(2, 3, 4), (4, 3, 2), (2, 2, 2, 3), (2, 3, 4)]:
+        compiled.run(None, {"x": X, "s": np.array(shape)})
+        counts.append(compiled.stats().compilations)
+    # Each rank is compiled once, for all sizes.
+    assert 1 < counts[0] == counts[1] < counts[2] == counts[3]
+    again = pliant.compile(model)
+    again.run(None, {"x": X, "s": np.array((2, 3, 4))})
+    assert again.stats().compilations == 1
+
+
 def test_dft_of_real_or_complex_input_is_selected_at_run_time() -> None:
     made = model_of([node("DFT", "x", "y", axis=1)], {"x": ["b", "n", "parts"]}, ["y"], opset=17)
     model = pliant.compile(made)

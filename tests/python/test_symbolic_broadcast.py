@@ -89,7 +89,8 @@ def test_chains_agree_with_numpy(dtype: str, known: bool, mode: str) -> None:
             np.testing.assert_array_equal(np.asarray(got), expected)
 
     run()
-    assert compiled.stats().compilations == 1
+    # Operators on operands of unknown rank are compiled at run time, once each, since all operands have the same rank.
+    assert compiled.stats().compilations <= (1 if known else 1 + 4)
 
 
 SHAPES = [(a, b, c, d) for a in (0, 1, 3) for b in (1, 3) for c in (0, 1, 2) for d in (1, 4)]

@@ -18,6 +18,7 @@ use crate::interpreter::Runner;
 use crate::interrupt_flags::{InterruptFlag, InterruptFlags};
 use crate::memory_pool::Owner;
 use crate::registers_and_frames::{Context, ContextLease};
+use crate::runtime_compilations::CompilationCounter;
 use crate::time_limit::Limit;
 use crate::uninitialized_result_check::check_poison;
 use crate::{FuncValue, Instrument, Object, PackedFunc, Value, VmError};
@@ -69,6 +70,9 @@ pub struct RunOptions {
 pub struct VmStats {
     /// The number of invocations by the host so far.
     pub invocations: u64,
+    /// The number of programs that host functions compiled during these invocations, as recorded by
+    /// [`record_compilation`](crate::record_compilation).
+    pub compilations: u64,
 }
 
 /// The inputs and the result of a function that is called with `set_input` and `invoke_stateful`.
@@ -94,6 +98,8 @@ pub(crate) struct Inner {
     has_instrument: AtomicBool,
     stateful: Mutex<FxHashMap<String, StatefulCall>>,
     invocations: AtomicU64,
+    /// The number of programs that host functions compiled during invocations.
+    compilations: AtomicU64,
     /// The machine code and the worker team, which are kept alive as long as the VM.
     _owners: (LoopFuncTable, Option<Arc<Team>>),
     /// The VM's ownership of pooled memory. It must be the last field, because dropping it also
@@ -183,6 +189,7 @@ impl VirtualMachine {
                 has_instrument: AtomicBool::new(false),
                 stateful: Mutex::default(),
                 invocations: AtomicU64::new(0),
+                compilations: AtomicU64::new(0),
                 _owners: (loop_funcs, options.team),
                 owner: Owner::new(options.trim),
             }
@@ -337,6 +344,8 @@ impl VirtualMachine {
             return Err(inner.arity_error(index, args.len().saturating_sub(bound), bound));
         }
         inner.invocations.fetch_add(1, Ordering::Relaxed);
+        let nested = matches!(mode, InvokeMode::Nested(_));
+        let _counter = CompilationCounter::new(&inner.compilations, nested);
         let instrument = if inner.has_instrument.load(Ordering::Acquire) {
             inner.instrument.read().unwrap_or_else(PoisonError::into_inner).clone()
         } else {
@@ -473,7 +482,10 @@ impl VirtualMachine {
 
     /// Returns the statistics of this VM.
     pub fn stats(&self) -> VmStats {
-        VmStats { invocations: self.0.invocations.load(Ordering::Relaxed) }
+        VmStats {
+            invocations: self.0.invocations.load(Ordering::Relaxed),
+            compilations: self.0.compilations.load(Ordering::Relaxed),
+        }
     }
 }
 

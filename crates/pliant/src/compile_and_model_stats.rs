@@ -50,10 +50,13 @@ impl CompileStats {
     }
 }
 
-/// Statistics of a model: how often it was compiled and run.
+/// Statistics of a model: how many programs were compiled for it, and how often it was run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ModelStats {
-    /// How often the model was compiled or loaded: 1, regardless of the shapes at which it ran.
+    /// The number of programs that were compiled for the model: 1 for the model itself, which is
+    /// compiled or loaded once for all shapes, and those that its runs compiled. A run compiles an
+    /// operator or ONNX node whose ranks or types are known only at run time, once for each
+    /// combination of ranks and data types. It reuses a program that another model compiled.
     pub compilations: u64,
     /// How often a function of the model was run.
     pub runs: u64,

@@ -155,7 +155,9 @@ fn compile_call(name: &str, script: &str) -> Result<VirtualMachine, String> {
     if program.executable().funcs().iter().any(is_generic_call) {
         return Err(format!("operator {name} is not supported for operands that are not tensors"));
     }
-    program.vm().map_err(message)
+    let machine = program.vm().map_err(message)?;
+    pliant_vm::record_compilation();
+    Ok(machine)
 }
 
 /// Returns the message of a diagnostic without its source location, since the location refers to

@@ -255,9 +255,10 @@ impl Model {
         &self.vm
     }
 
-    /// Returns statistics of the model: how often it was compiled (once, regardless of the shapes
-    /// at which it ran), and how often it ran.
+    /// Returns statistics of the model: the number of programs that were compiled for it (1, plus
+    /// those that its runs compiled), and how often it ran.
     pub fn stats(&self) -> ModelStats {
-        ModelStats { compilations: 1, runs: self.runs.load(Ordering::Relaxed) }
+        let compilations = 1 + self.vm.stats().compilations;
+        ModelStats { compilations, runs: self.runs.load(Ordering::Relaxed) }
     }
 }

@@ -561,7 +561,13 @@ class ModelStats:
     def __repr__(self) -> str: ...
     @property
     def compilations(self) -> int:
-        """The number of compilations. It is always 1, whatever the shapes of the inputs."""
+        """The number of programs that were compiled for the model.
+
+        It is 1 for the model itself, which is compiled or loaded once for all shapes, plus the
+        number of programs that runs compiled. A run compiles an operator or ONNX node whose ranks
+        or types are known only at run time, once for each combination of ranks and data types. It
+        reuses a program that another model compiled.
+        """
     @property
     def compile_seconds(self) -> float:
         """The duration of the compilation in seconds."""

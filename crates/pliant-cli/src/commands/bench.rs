@@ -71,13 +71,19 @@ pub fn bench(args: &BenchArgs, out: &mut dyn Write, err: &mut dyn Write) -> Resu
         return Err(failure);
     }
     let compile_time = compile_time.as_secs_f64();
-    writeln!(out, "{}: 1 compilation, {:.0} ms", args.file.display(), compile_time * 1e3)?;
+    let compilations = model.stats().compilations;
+    let during_runs = match compilations - 1 {
+        0 => String::new(),
+        n => format!("; {n} more during runs"),
+    };
+    let file = args.file.display();
+    writeln!(out, "{file}: 1 compilation, {:.0} ms{during_runs}", compile_time * 1e3)?;
     print_table(&rows, out)?;
     if let Some(path) = &args.csv {
         write_file(path, to_csv(&rows))?;
     }
     if let Some(path) = &args.json {
-        write_file(path, format!("{:#}\n", to_json(args, compile_time, &rows)))?;
+        write_file(path, format!("{:#}\n", to_json(args, compilations, compile_time, &rows)))?;
     }
     if let Some(path) = &args.plot {
         let title = args.file.file_name().map(|n| n.to_string_lossy().into_owned());
@@ -174,7 +180,12 @@ fn to_csv(rows: &[Row]) -> String {
     text
 }
 
-fn to_json(args: &BenchArgs, compile_time: f64, rows: &[Row]) -> serde_json::Value {
+fn to_json(
+    args: &BenchArgs,
+    compilations: u64,
+    compile_time: f64,
+    rows: &[Row],
+) -> serde_json::Value {
     let row = |r: &Row| {
         let shape: serde_json::Map<String, serde_json::Value> =
             r.point.iter().map(|(s, n)| (s.clone(), json!(n))).collect();
@@ -189,7 +200,7 @@ fn to_json(args: &BenchArgs, compile_time: f64, rows: &[Row]) -> serde_json::Val
     json!({
         "model": args.file.display().to_string(),
         "version": env!("CARGO_PKG_VERSION"),
-        "compilations": 1,
+        "compilations": compilations,
         "import_and_compile_ms": compile_time * 1e3,
         "measurements": rows.iter().map(row).collect::<Vec<_>>(),
     })

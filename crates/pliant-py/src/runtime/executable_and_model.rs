@@ -444,14 +444,14 @@ impl Model {
         Ok(())
     }
 
-    /// Returns statistics of the model: the number of compilations (1 for all shapes), the number
-    /// of runs, and the compile time.
+    /// Returns statistics of the model: the number of compilations, the number of runs, and the
+    /// compile time.
     fn stats(&self) -> ModelStats {
         let compile = self.compiled.stats();
-        let runs = self.monitored.vm.stats().invocations;
+        let vm = self.monitored.vm.stats();
         ModelStats {
-            compilations: 1,
-            runs,
+            compilations: 1 + vm.compilations,
+            runs: vm.invocations,
             compile_seconds: compile.total.as_secs_f64(),
             functions: compile.functions,
             kernels: compile.kernels,
@@ -626,7 +626,7 @@ impl InputInfo {
 /// Statistics of a model: its compilations, runs, compile time and functions.
 #[pyclass(frozen, get_all, module = "pliant")]
 pub struct ModelStats {
-    /// The number of times that the model was compiled or loaded. It is 1 regardless of the shapes.
+    /// The number of programs compiled for the model: 1, plus those that its runs compiled.
     compilations: u64,
     /// The number of runs of the model's functions.
     runs: u64,

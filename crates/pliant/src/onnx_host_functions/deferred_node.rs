@@ -63,5 +63,7 @@ fn compile_node(text: &str, specs: &[OperandSpec]) -> Result<VirtualMachine, Str
         false => p.to_string(),
     })?;
     let program = compile(module, &CompileOptions::default());
-    program.and_then(|p| p.vm()).map_err(|e| format!("{label}: {e}"))
+    let machine = program.and_then(|p| p.vm()).map_err(|e| format!("{label}: {e}"))?;
+    pliant_vm::record_compilation();
+    Ok(machine)
 }

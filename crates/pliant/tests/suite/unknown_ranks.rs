@@ -60,6 +60,27 @@ def main(x: R.Tensor) -> R.Object:
 }
 
 #[test]
+fn stats_count_programs_that_runs_compile() {
+    // No other test has this operator call, so its programs are not in the cache.
+    let script = r#"
+@R.function
+def main(x: R.Tensor) -> R.Object:
+    return R.nn.leakyrelu(x, alpha=0.0173)
+"#;
+    let m = model(script);
+    assert_eq!((m.stats().compilations, m.vm().stats().compilations), (1, 0));
+    for (shape, compilations) in [(vec![2], 2), (vec![5], 2), (vec![5, 1], 3), (vec![2], 3)] {
+        run(&m, &[iota(&shape)]);
+        assert_eq!(m.stats().compilations, compilations, "{shape:?}");
+    }
+    assert_eq!((m.vm().stats().compilations, m.stats().runs), (2, 4));
+    // Another model reuses the programs.
+    let other = model(script);
+    run(&other, &[iota(&[3])]);
+    assert_eq!(other.stats().compilations, 1);
+}
+
+#[test]
 fn tensors_of_unknown_rank_pass_through_every_construct() {
     let identity: pliant_vm::PackedFunc = Arc::new(|args: &[Value]| Ok(args[0].clone()));
     pliant_vm::register_func("test.unknown.same", identity, true);
