@@ -283,8 +283,8 @@ fn check_tensor(a: Args<'_>) -> Result<()> {
             Ok(())
         }
         _ => {
-            let dtype = dtype.map_or(String::new(), |d| format!("{d} "));
-            Err(kind_error(a, 3, &format!("a {dtype}tensor{}", rank_text(ndim))))
+            let wanted = dtype.map_or("a".to_string(), DType::with_article);
+            Err(kind_error(a, 3, &format!("{wanted} tensor{}", rank_text(ndim))))
         }
     }
 }
@@ -315,7 +315,8 @@ fn check_prim(a: Args<'_>) -> Result<()> {
         (Value::Bool(_), Some(d)) => d.is_bool(),
         _ => false,
     };
-    let wanted = || dtype.map_or("a scalar".to_string(), |d| format!("a {d} scalar"));
+    let wanted =
+        || dtype.map_or("a scalar".to_string(), |d| format!("{} scalar", d.with_article()));
     if fits { Ok(()) } else { Err(kind_error(a, 2, &wanted())) }
 }
 

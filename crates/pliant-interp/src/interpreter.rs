@@ -313,7 +313,8 @@ impl<'a> Interpreter<'a> {
     pub fn alloc_tensor(&self, shape: &[i64], dtype: DType) -> Result<Tensor> {
         let bytes = checked_nbytes(shape, dtype)?;
         if bytes > self.options.max_alloc_bytes {
-            let text = format!("a {dtype} tensor of shape {shape:?} is too large to allocate");
+            let dtype = dtype.with_article();
+            let text = format!("{dtype} tensor of shape {shape:?} is too large to allocate");
             return Err(InterpError::size(text));
         }
         let tensor = Tensor::zeros(shape, dtype)?;

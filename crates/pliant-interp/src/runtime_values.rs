@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pliant_ir::relax::{FuncId, Function, Var};
 use pliant_ir::{DType, SymVar};
-use pliant_tensor::{Storage, Tensor};
+use pliant_tensor::{Storage, Tensor, format_shape};
 use rustc_hash::FxHashMap;
 
 /// A run-time value of a graph function. Clones share tensors, storages and objects, so a write through one clone, such as by a
@@ -166,8 +166,7 @@ impl Value {
     pub fn describe(&self) -> String {
         match self {
             Value::Tensor(t) => {
-                let dims: Vec<String> = t.shape().iter().map(i64::to_string).collect();
-                format!("a {} tensor of shape ({})", t.dtype(), dims.join(", "))
+                format!("{} tensor of shape {}", t.dtype().with_article(), format_shape(t.shape()))
             }
             Value::Shape(s) => format!("a shape of {}", plural(s.len() as i64, "dim")),
             Value::Tuple(items) => format!("a tuple of {}", plural(items.len() as i64, "value")),

@@ -93,6 +93,11 @@ impl DType {
         TABLE[self as usize].1
     }
 
+    /// Returns the name with its indefinite article, for messages: `a float32`, `an int64`.
+    pub fn with_article(self) -> String {
+        format!("{} {}", if self.is_int() { "an" } else { "a" }, self.name())
+    }
+
     /// Returns the size of an element in bytes.
     pub const fn size(self) -> usize {
         (TABLE[self as usize].3 / 8) as usize
@@ -273,6 +278,13 @@ impl FromStr for DType {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_have_the_right_article() {
+        let names = [DType::Int8, DType::Int64, DType::UInt8, DType::Float32, DType::Bool];
+        let names = names.map(DType::with_article);
+        assert_eq!(names, ["an int8", "an int64", "a uint8", "a float32", "a bool"]);
+    }
 
     #[test]
     fn every_type_round_trips() {

@@ -3,7 +3,7 @@
 use pliant_ir::relax::{TensorShape, Type, TypeData, size_origins};
 use pliant_ir::{Sym, SymVar};
 use pliant_sym::SymKind;
-use pliant_tensor::Tensor;
+use pliant_tensor::{DType, Tensor};
 
 use super::Frame;
 use crate::interp_error::{Result, eval_error};
@@ -102,7 +102,7 @@ impl Frame {
                 Value::Int(v) if dtype.is_integer() => add(want.as_slice(), &[*v], true),
                 Value::Bool(v) if dtype.is_bool() => add(want.as_slice(), &[i64::from(*v)], true),
                 Value::Float(_) if dtype.is_float() => {}
-                _ => return wrong(format!("a {dtype} scalar"), path),
+                _ => return wrong(format!("{} scalar", dtype.with_article()), path),
             },
             TypeData::Tuple(fields) => match value {
                 // Calls without a result return nothing or an empty tuple.
@@ -137,10 +137,10 @@ impl Frame {
             rank.is_none_or(|n| n as usize == t.ndim()) && dtype.is_none_or(|d| d == t.dtype())
         };
         let Some(tensor) = value.as_tensor().filter(fits) else {
-            let dtype = dtype.map_or(String::new(), |d| format!("{d} "));
+            let wanted = dtype.map_or("a".to_string(), DType::with_article);
             let rank =
                 rank.map_or(String::new(), |n| format!(" of {}", plural(i64::from(n), "dim")));
-            return Err(format!("a {dtype}tensor{rank}"));
+            return Err(format!("{wanted} tensor{rank}"));
         };
         if let TypeData::Tensor { shape: TensorShape::Var(v), .. } = data
             && let Some(Value::Shape(want)) = self.vars.get(v)

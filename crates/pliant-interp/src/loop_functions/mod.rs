@@ -141,7 +141,8 @@ impl LoopFrame<'_, '_, '_> {
     }
 
     fn scalar_argument(&self, param: Var, ty: Ty, value: &Value) -> Result<Val> {
-        let wrong = || self.type_mismatch(param, &format!("a {} scalar", ty.dtype), value);
+        let wrong =
+            || self.type_mismatch(param, &format!("{} scalar", ty.dtype.with_article()), value);
         match value {
             Value::Int(v) if !ty.dtype.is_float() => {
                 let wrapped = scalar_arithmetic::wrap(*v, ty.dtype);
@@ -173,10 +174,10 @@ impl LoopFrame<'_, '_, '_> {
         let tensor = match value {
             Value::Tensor(t) if t.ndim() == rank && t.dtype() == data.dtype => t,
             _ => {
-                let (name, param, dtype) = (self.name, &data.name, data.dtype);
+                let (name, param, dtype) = (self.name, &data.name, data.dtype.with_article());
                 let (dims, is) = (plural(rank as i64, "dim"), value.describe());
                 let text =
-                    format!("{name}: '{param}' must be a {dtype} tensor of {dims}, but is {is}");
+                    format!("{name}: '{param}' must be {dtype} tensor of {dims}, but is {is}");
                 return Err(InterpError::type_error(text));
             }
         };

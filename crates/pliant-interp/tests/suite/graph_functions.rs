@@ -82,11 +82,11 @@ fn match_cast_rejects_mismatching_values() {
     );
     let rank = fails(MATCH, &[zeros(&[3], f32)]);
     assert!(
-        rank.contains("must be a float32 tensor of 2 dims, but is a float32 tensor of shape (3)"),
+        rank.contains("must be a float32 tensor of 2 dims, but is a float32 tensor of shape (3,)"),
         "{rank}"
     );
     let dtype = fails(MATCH, &[zeros(&[3, 4], pliant_ir::DType::Int32)]);
-    assert!(dtype.contains("'x' must be a float32 tensor, but is a int32 tensor"), "{dtype}");
+    assert!(dtype.contains("'x' must be a float32 tensor, but is an int32 tensor"), "{dtype}");
 }
 
 #[test]

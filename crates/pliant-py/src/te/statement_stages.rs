@@ -92,11 +92,15 @@ fn bind_sizes(
     checks: &mut Vec<Stmt>,
 ) -> Result<()> {
     if param.ndim() != input.ndim() || param.dtype() != input.dtype() {
-        let (expected, rank, dtype, input_rank) =
-            (param.dtype(), param.ndim(), input.dtype(), input.ndim());
+        let (expected, rank, dtype, input_rank) = (
+            param.dtype().with_article(),
+            param.ndim(),
+            input.dtype().with_article(),
+            input.ndim(),
+        );
         return Err(Error::Type(format!(
-            "te.extern_primfunc: the input for buffer {} of loop function '{name}' must be a {expected} tensor of \
-             {rank} dims, but is a {dtype} tensor of {input_rank} dims",
+            "te.extern_primfunc: the input for buffer {} of loop function '{name}' must be {expected} tensor of \
+             {rank} dims, but is {dtype} tensor of {input_rank} dims",
             param.name()
         )));
     }

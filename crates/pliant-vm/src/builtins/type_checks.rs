@@ -2,7 +2,7 @@
 //! is a context string that names the value, such as `main: 'x'`. On failure, the error states the
 //! expected and the actual kind.
 
-use pliant_tensor::DType;
+use pliant_tensor::{DType, format_shape};
 
 use crate::builtin_operands::Args;
 use crate::runtime_value::holds_int;
@@ -12,11 +12,11 @@ use crate::{CheckKind, Value, VmError};
 fn describe(value: &Value) -> String {
     match value {
         Value::Tensor(tensor) => {
-            let dims: Vec<String> = tensor.shape().iter().map(i64::to_string).collect();
-            format!("a {} tensor of shape ({})", tensor.dtype(), dims.join(", "))
+            let (dtype, shape) = (tensor.dtype().with_article(), format_shape(tensor.shape()));
+            format!("{dtype} tensor of shape {shape}")
         }
         Value::Shape(shape) => format!("a shape of {}", dims(shape.len() as i64)),
-        Value::Tuple(items) => format!("a tuple of {} values", items.len()),
+        Value::Tuple(items) => format!("a tuple of {}", values(items.len() as i64)),
         other => other.kind().to_string(),
     }
 }
@@ -25,16 +25,23 @@ fn dims(n: i64) -> String {
     format!("{n} dim{}", if n == 1 { "" } else { "s" })
 }
 
+fn values(n: i64) -> String {
+    format!("{n} value{}", if n == 1 { "" } else { "s" })
+}
+
 fn subject<'a>(args: &Args<'a>, at: usize) -> &'a str {
     args.text_or(at, "value").lines().next().unwrap_or("value")
 }
 
 #[cold]
 fn failed(args: &Args<'_>, kind: CheckKind, context_at: usize, wanted: &str) -> VmError {
+    VmError::check(kind, mismatch(args, context_at, wanted))
+}
+
+/// The message that operand 0 is not `wanted`. The string at operand `context_at` names the checked value.
+fn mismatch(args: &Args<'_>, context_at: usize, wanted: &str) -> String {
     let actual = args.get(0).map_or_else(|| "missing".to_string(), describe);
-    let value = subject(args, context_at);
-    let text = format!("{value} must be {wanted}, but is {actual}");
-    VmError::check(kind, text)
+    format!("{} must be {wanted}, but is {actual}", subject(args, context_at))
 }
 
 fn optional_dtype(args: &Args<'_>, i: usize) -> Result<Option<DType>, VmError> {
@@ -59,9 +66,28 @@ pub(super) fn tensor_info(args: Args<'_>) -> Result<Value, VmError> {
         Value::Tensor(_) => CheckKind::Shape,
         _ => CheckKind::Type,
     };
-    let dtype = dtype.map_or(String::new(), |dtype| format!("{dtype} "));
+    let help = conversion_help(args.value(0)?, dtype);
+    let wanted = dtype.map_or("a".to_string(), DType::with_article);
     let rank = if ndim < 0 { String::new() } else { format!(" of {}", dims(ndim)) };
-    Err(failed(&args, kind, 3, &format!("a {dtype}tensor{rank}")))
+    let text = mismatch(&args, 3, &format!("{wanted} tensor{rank}"));
+    Err(VmError::check(kind, text + &help))
+}
+
+/// Returns a help text about the conversion of `value` to a tensor of the dtype, if it is a tensor of another dtype, or a tuple or
+/// shape, to which a Python list is converted; otherwise an empty string.
+fn conversion_help(value: &Value, dtype: Option<DType>) -> String {
+    match (value, dtype) {
+        (Value::Tensor(tensor), Some(dtype)) if tensor.dtype() != dtype => {
+            format!(" (help: convert the tensor with .astype(\"{dtype}\"))")
+        }
+        (Value::Tuple(_) | Value::Shape(_), Some(dtype)) => {
+            format!(" (help: convert a list to an array with np.array(..., dtype=\"{dtype}\"))")
+        }
+        (Value::Tuple(_) | Value::Shape(_), None) => {
+            " (help: convert a list to an array with np.array(...))".to_string()
+        }
+        _ => String::new(),
+    }
 }
 
 /// `check_apart(output, other, strided, name of output, name of other)`: fails if the two tensors
@@ -102,7 +128,7 @@ pub(super) fn tuple_info(args: Args<'_>) -> Result<Value, VmError> {
     {
         return Ok(Value::None);
     }
-    let size = if len < 0 { String::new() } else { format!(" of {len} values") };
+    let size = if len < 0 { String::new() } else { format!(" of {}", values(len)) };
     Err(failed(&args, CheckKind::Type, 2, &format!("a tuple{size}")))
 }
 
@@ -120,7 +146,8 @@ pub(super) fn prim_value_info(args: Args<'_>) -> Result<Value, VmError> {
     if fits {
         return Ok(Value::None);
     }
-    let wanted = dtype.map_or("a scalar".to_string(), |dtype| format!("a {dtype} scalar"));
+    let wanted =
+        dtype.map_or("a scalar".to_string(), |dtype| format!("{} scalar", dtype.with_article()));
     let scalar = matches!(args.value(0)?, Value::Int(_) | Value::Float(_) | Value::Bool(_));
     let kind = if scalar { CheckKind::DType } else { CheckKind::Type };
     if let (Value::Int(v), Some(dtype)) = (args.value(0)?, dtype)

@@ -144,21 +144,28 @@ fn check_tensor_info_checks_rank_and_dtype() {
     assert_eq!(call(&vm, &[tensor(&[2, 3], DType::Float32)]), Ok("None".into()));
     assert_eq!(
         call(&vm, &[tensor(&[2, 3], DType::Float64)]).unwrap_err(),
-        "main: 'x' must be a float32 tensor of 2 dims, but is a float64 tensor of shape (2, 3)"
+        "main: 'x' must be a float32 tensor of 2 dims, but is a float64 tensor of shape (2, 3) \
+         (help: convert the tensor with .astype(\"float32\"))"
     );
     assert_eq!(
         call(&vm, &[tensor(&[2], DType::Float32)]).unwrap_err(),
-        "main: 'x' must be a float32 tensor of 2 dims, but is a float32 tensor of shape (2)"
+        "main: 'x' must be a float32 tensor of 2 dims, but is a float32 tensor of shape (2,)"
     );
     assert_eq!(
         call(&vm, &[Value::tuple([])]).unwrap_err(),
-        "main: 'x' must be a float32 tensor of 2 dims, but is a tuple of 0 values"
+        "main: 'x' must be a float32 tensor of 2 dims, but is a tuple of 0 values \
+         (help: convert a list to an array with np.array(..., dtype=\"float32\"))"
     );
     let any = one("vm.builtin.check_tensor_info", 1, |b| vec![b.imm(-1), b.c(Constant::None)]);
     assert_eq!(call(&any, &[tensor(&[], DType::Bool)]), Ok("None".into()));
     assert_eq!(
         call(&any, &[Value::Int(1)]).unwrap_err(),
         "value must be a tensor, but is an integer"
+    );
+    assert_eq!(
+        call(&any, &[Value::shape(&[4])]).unwrap_err(),
+        "value must be a tensor, but is a shape of 1 dim \
+         (help: convert a list to an array with np.array(...))"
     );
 }
 
@@ -210,7 +217,7 @@ fn shapes_tuples_scalars_and_functions_are_checked() {
     let tuple = one("vm.builtin.check_tuple_info", 1, |b| vec![b.imm(2), b.str("f: 't'")]);
     assert_eq!(
         call(&tuple, &[Value::tuple([Value::None])]).unwrap_err(),
-        "f: 't' must be a tuple of 2 values, but is a tuple of 1 values"
+        "f: 't' must be a tuple of 2 values, but is a tuple of 1 value"
     );
     let prim = one("vm.builtin.check_prim_value_info", 1, |b| {
         vec![b.c(Constant::DType(DType::Int64)), b.str("f: 'n'")]
@@ -218,7 +225,7 @@ fn shapes_tuples_scalars_and_functions_are_checked() {
     assert_eq!(call(&prim, &[Value::Int(3)]), Ok("None".into()));
     assert_eq!(
         call(&prim, &[Value::Float(3.0)]).unwrap_err(),
-        "f: 'n' must be a int64 scalar, but is a float"
+        "f: 'n' must be an int64 scalar, but is a float"
     );
     let func = one("vm.builtin.check_func_info", 1, |b| vec![b.str("f: 'g'")]);
     assert_eq!(

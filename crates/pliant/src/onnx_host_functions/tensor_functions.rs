@@ -16,8 +16,8 @@ pub(super) fn bitcast(args: &[Value]) -> Outcome {
     };
     if x.dtype().size() != dtype.size() {
         return Err(value_error(format!(
-            "a {} tensor cannot be bitcast to {dtype}, because the element sizes differ",
-            x.dtype()
+            "{} tensor cannot be bitcast to {dtype}, because the element sizes differ",
+            x.dtype().with_article()
         )));
     }
     let x = x.to_contiguous()?;

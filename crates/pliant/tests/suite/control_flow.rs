@@ -172,7 +172,7 @@ class Module:
     let error = m.run("call", &[w2, Value::Int(1)]).expect_err("no function").to_string();
     assert!(
         error.contains(
-            "call: 'f', which is called, must be a function, but is a float32 tensor of shape (2)"
+            "call: 'f', which is called, must be a function, but is a float32 tensor of shape (2,)"
         ),
         "{error}"
     );

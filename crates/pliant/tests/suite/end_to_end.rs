@@ -232,7 +232,8 @@ fn errors_name_wrong_inputs() {
     let text = fails(&m, &[ints, iota(&[2, 7]), four.clone()]);
     assert_eq!(
         text,
-        "main: 'ids' must be a float32 tensor of 2 dims, but is a int64 tensor of shape (2, 7)"
+        "main: 'ids' must be a float32 tensor of 2 dims, but is an int64 tensor of shape (2, 7) \
+         (help: convert the tensor with .astype(\"float32\"))"
     );
     let text = fails(&m, std::slice::from_ref(&four));
     assert!(
@@ -268,7 +269,7 @@ class Module:
     let text = fails(&m, &[iota(&[2, 2]), iota(&[4])]);
     assert_eq!(
         text,
-        "main: match_cast of 'y' must be a float32 tensor of 2 dims, but is a float32 tensor of shape (4)"
+        "main: match_cast of 'y' must be a float32 tensor of 2 dims, but is a float32 tensor of shape (4,)"
     );
 }
 

@@ -294,7 +294,7 @@ impl Verifier<'_> {
                 let text = self.ty_text(ty);
                 self.error(
                     error_codes::PL0218,
-                    format!("parameter {i} of loop function '{name}' is a {} scalar, but call_tir passes {text}", want.dtype),
+                    format!("parameter {i} of loop function '{name}' is {} scalar, but call_tir passes {text}", want.dtype.with_article()),
                 );
             }
             if matches!(prim.var(p).ty, VarTy::Value(_)) && f.types.get(ty).is_tensor() {
