@@ -78,8 +78,8 @@ impl Machine {
 ///
 /// # Errors
 /// A variable cannot be applied. The message contains the name of the variable and its valid
-/// values. The compiler and the loader call this function first, so that kernels need not check the
-/// variables.
+/// values. The compiler and the loader check the variables first, so that kernels need not check
+/// them.
 pub fn check_variables() -> Result<(), String> {
     isa::selected().map_err(|e| e.to_string())?;
     cache_sizes::check().map_err(|e| e.to_string())

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use half::{bf16, f16};
 use pliant_ir::DType;
-use pliant_tensor::{Storage, Tensor, checked_nbytes, checked_numel};
+use pliant_tensor::{Storage, Tensor, TensorError, checked_nbytes, checked_numel};
 
 use crate::external_data::ExternalData;
 use crate::import_error::Problem;
@@ -99,15 +99,64 @@ pub(crate) fn read_tensor(
 ) -> Result<Tensor, Problem> {
     let dtype = checked_dtype(proto.data_type().into())?;
     let nbytes = checked_byte_size(&proto.dims, dtype, limits).map_err(Problem::invalid)?;
-    read_elements(proto, dtype, nbytes, external).map_err(|e| {
-        Problem::invalid(e).with_help(match proto.data_location() {
-            DataLocation::External => {
+    read_elements(proto, dtype, nbytes, external).map_err(|e| e.problem(proto.data_location()))
+}
+
+/// The reason why the elements of a tensor cannot be read.
+enum ReadError {
+    /// The data does not match the tensor's type, or is not unique. Contains the message.
+    Damaged(String),
+    /// The external data file cannot be opened. Contains the message.
+    ExternalFile(String),
+    /// The memory of the tensor cannot be allocated.
+    Memory(TensorError),
+}
+
+impl ReadError {
+    /// Converts the error to a problem with a help text that fits the reason.
+    fn problem(self, location: DataLocation) -> Problem {
+        match self {
+            ReadError::Damaged(text) => Problem::invalid(text).with_help(match location {
+                DataLocation::External => {
+                    "the external data does not belong to this model file, or one of them is damaged: export the model again"
+                }
+                DataLocation::Default => "the file is damaged: export the model again",
+            }),
+            ReadError::ExternalFile(text) => Problem::invalid(text).with_help(
                 "external data must be next to the model file: \
-                 onnx.save_model(model, path, save_as_external_data=True) writes it there"
+                 onnx.save_model(model, path, save_as_external_data=True) writes it there",
+            ),
+            ReadError::Memory(error @ TensorError::WrongLimit { .. }) => {
+                let help = "correct the value of the environment variable, or unset it";
+                Problem::invalid(error.to_string()).with_help(help)
             }
-            DataLocation::Default => "the file is damaged: export the model again",
-        })
-    })
+            // The message says which limit applies and how to change it.
+            ReadError::Memory(error) => Problem::invalid(error.to_string()),
+        }
+    }
+}
+
+impl From<String> for ReadError {
+    fn from(message: String) -> Self {
+        ReadError::Damaged(message)
+    }
+}
+
+impl From<&str> for ReadError {
+    fn from(message: &str) -> Self {
+        ReadError::Damaged(message.into())
+    }
+}
+
+impl From<TensorError> for ReadError {
+    fn from(error: TensorError) -> Self {
+        match error {
+            TensorError::OutOfMemory { .. }
+            | TensorError::MemoryLimit { .. }
+            | TensorError::WrongLimit { .. } => ReadError::Memory(error),
+            other => ReadError::Damaged(other.to_string()),
+        }
+    }
 }
 
 /// The size of a tensor's elements in bytes. Also checks the shape against the limits.
@@ -133,10 +182,10 @@ fn read_elements(
     dtype: DType,
     nbytes: usize,
     external: &mut ExternalData,
-) -> Result<Tensor, String> {
+) -> Result<Tensor, ReadError> {
     let shape = &proto.dims;
     if let Some(duplicate) = duplicate_data(proto) {
-        return Err(duplicate);
+        return Err(duplicate.into());
     }
     let packed = match DataType::try_from(proto.data_type()) {
         Ok(DataType::Int4 | DataType::Uint4 | DataType::Float4e2m1) => Some(4),
@@ -147,7 +196,7 @@ fn read_elements(
         let Some(bits) = packed else {
             let raw = external_bytes(proto, external, dtype, nbytes)?;
             return if nbytes == 0 {
-                Tensor::zeros(shape, dtype).map_err(|e| e.to_string())
+                Ok(Tensor::zeros(shape, dtype)?)
             } else {
                 view_bytes(raw, shape, dtype)
             };
@@ -164,7 +213,8 @@ fn read_elements(
             return Err(format!(
                 "the data has {} bytes, but shape {shape:?} of {dtype} needs {nbytes}",
                 raw.len()
-            ));
+            )
+            .into());
         }
         return view_bytes(raw.clone(), shape, dtype);
     }
@@ -193,8 +243,7 @@ fn duplicate_data(proto: &TensorProto) -> Option<String> {
 }
 
 /// Creates a tensor that borrows bytes of the file. The bytes are copied if they are not aligned for the dtype.
-fn view_bytes(raw: Bytes, shape: &[i64], dtype: DType) -> Result<Tensor, String> {
-    let problem = |e: pliant_tensor::TensorError| e.to_string();
+fn view_bytes(raw: Bytes, shape: &[i64], dtype: DType) -> Result<Tensor, ReadError> {
     let misaligned = !(raw.as_ptr() as usize).is_multiple_of(dtype.size());
     if misaligned || cfg!(target_endian = "big") || dtype == DType::Bool {
         return copy_bytes(&raw, shape, dtype);
@@ -202,22 +251,21 @@ fn view_bytes(raw: Bytes, shape: &[i64], dtype: DType) -> Result<Tensor, String>
     let (ptr, len) = (raw.as_ptr().cast_mut(), raw.len());
     // SAFETY: `raw` keeps the bytes alive until the storage drops it, and nothing writes to them.
     let storage = unsafe { Storage::from_foreign(ptr, len, true, move || drop(raw)) };
-    Tensor::from_storage(storage, 0, shape, dtype).map_err(problem)
+    Ok(Tensor::from_storage(storage, 0, shape, dtype)?)
 }
 
 /// Creates a tensor with a copy of little-endian bytes. For bool, every nonzero byte is true.
-fn copy_bytes(raw: &[u8], shape: &[i64], dtype: DType) -> Result<Tensor, String> {
-    let problem = |e: pliant_tensor::TensorError| e.to_string();
+fn copy_bytes(raw: &[u8], shape: &[i64], dtype: DType) -> Result<Tensor, ReadError> {
     if dtype == DType::Bool {
         let ones: Vec<u8> = raw.iter().map(|&b| u8::from(b != 0)).collect();
-        return Tensor::from_bytes(shape, dtype, &ones).map_err(problem);
+        return Ok(Tensor::from_bytes(shape, dtype, &ones)?);
     }
     if cfg!(target_endian = "big") {
         let mut swapped = raw.to_vec();
         swapped.chunks_exact_mut(dtype.size()).for_each(<[u8]>::reverse);
-        return Tensor::from_bytes(shape, dtype, &swapped).map_err(problem);
+        return Ok(Tensor::from_bytes(shape, dtype, &swapped)?);
     }
-    Tensor::from_bytes(shape, dtype, raw).map_err(problem)
+    Ok(Tensor::from_bytes(shape, dtype, raw)?)
 }
 
 /// Maps the bytes of a tensor's external data, whose length must be `nbytes`.
@@ -226,7 +274,7 @@ fn external_bytes(
     external: &mut ExternalData,
     dtype: DType,
     nbytes: usize,
-) -> Result<Bytes, String> {
+) -> Result<Bytes, ReadError> {
     let entry = |key: &str| proto.external_data.iter().find(|e| e.key() == key).map(|e| e.value());
     let location = entry("location").ok_or("the external data has no location")?;
     let number = |key: &str| match entry(key) {
@@ -242,18 +290,20 @@ fn external_bytes(
         let shape = &proto.dims;
         return Err(format!(
             "the external data has {length} bytes, but shape {shape:?} of {dtype} needs {nbytes}"
-        ));
+        )
+        .into());
     }
     if nbytes == 0 {
         return Ok(Bytes::new());
     }
-    let map = external.map(location)?;
+    let map = external.map(location).map_err(ReadError::ExternalFile)?;
     let end = offset.checked_add(nbytes as u64).filter(|&end| end <= map.len() as u64);
     let (Ok(start), Some(end)) = (usize::try_from(offset), end) else {
         return Err(format!(
             "the external data '{location}' has {} bytes, but bytes {offset} to {offset} + {nbytes} are needed",
             map.len()
-        ));
+        )
+        .into());
     };
     Ok(Bytes::from_owner(MappedBytes(map)).slice(start..end as usize))
 }
@@ -268,15 +318,16 @@ impl AsRef<[u8]> for MappedBytes {
 }
 
 /// Unpacks elements of 2 or 4 bits to one element of the dtype each, lowest bits first.
-fn unpack(raw: &[u8], shape: &[i64], dtype: DType, bits: usize) -> Result<Tensor, String> {
-    let numel = checked_numel(shape, dtype).map_err(|e| e.to_string())?;
+fn unpack(raw: &[u8], shape: &[i64], dtype: DType, bits: usize) -> Result<Tensor, ReadError> {
+    let numel = checked_numel(shape, dtype)?;
     let each = 8 / bits;
     if raw.len() != numel.div_ceil(each) {
         return Err(format!(
             "the data has {} bytes, but shape {shape:?} of {bits}-bit elements needs {}",
             raw.len(),
             numel.div_ceil(each)
-        ));
+        )
+        .into());
     }
     let shift = 8 - bits;
     let element = |i: usize| (raw[i / each] >> (bits * (i % each))) << shift;
@@ -285,7 +336,7 @@ fn unpack(raw: &[u8], shape: &[i64], dtype: DType, bits: usize) -> Result<Tensor
         DType::Int8 => (0..numel).map(|i| ((element(i) as i8) >> shift) as u8).collect(),
         _ => (0..numel).map(|i| element(i) >> shift).collect(),
     };
-    Tensor::from_bytes(shape, dtype, &bytes).map_err(|e| e.to_string())
+    Ok(Tensor::from_bytes(shape, dtype, &bytes)?)
 }
 
 /// Reads a tensor whose elements are in the typed fields of the message, such as `float_data`.
@@ -294,8 +345,8 @@ fn read_fields(
     shape: &[i64],
     dtype: DType,
     packed: Option<usize>,
-) -> Result<Tensor, String> {
-    let numel = checked_numel(shape, dtype).map_err(|e| e.to_string())?;
+) -> Result<Tensor, ReadError> {
+    let numel = checked_numel(shape, dtype)?;
     if let Some(bits) = packed {
         let bytes: Vec<u8> = proto.int32_data.iter().map(|&v| v as u8).collect();
         return unpack(&bytes, shape, dtype, bits);
@@ -308,7 +359,8 @@ fn read_fields(
         _ => proto.int32_data.len(),
     };
     if count != numel {
-        return Err(format!("the tensor has {count} elements, but shape {shape:?} needs {numel}"));
+        let text = format!("the tensor has {count} elements, but shape {shape:?} needs {numel}");
+        return Err(text.into());
     }
     let ints = &proto.int32_data;
     let tensor = match dtype {
@@ -330,7 +382,7 @@ fn read_fields(
             Tensor::from_slice(shape, &map_elements(ints, |v| bf16::from_bits(v as u16)))
         }
     };
-    tensor.map_err(|e| e.to_string())
+    Ok(tensor?)
 }
 
 fn map_elements<T: Copy, U>(values: &[T], f: impl Fn(T) -> U) -> Vec<U> {

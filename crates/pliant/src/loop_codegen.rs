@@ -78,14 +78,22 @@ pub(crate) fn compile(
     target: Target,
     options: &CodegenOptions,
 ) -> Result<CompiledKernels, Error> {
-    pliant_machine::check_variables().map_err(|e| {
-        Error::option(e, "unset the environment variable to use all instructions of this machine")
-    })?;
-    pliant_pool::check_threads()
-        .map_err(|e| Error::option(e, "unset the environment variable to use all processors"))?;
+    check_variables()?;
     let sources: Vec<KernelSource<'_>> =
         lowered.prim_funcs().map(|(name, func)| (name.clone(), &**func)).collect();
     Ok(backend(target).compile(&sources, options)?)
+}
+
+/// Checks the environment variables that describe the machine and limit the number of threads.
+fn check_variables() -> Result<(), Error> {
+    let error = |message: String, purpose: &str| {
+        Error::option(message, format!("unset the environment variable to use {purpose}"))
+    };
+    pliant_machine::isa::selected()
+        .map_err(|e| error(e.to_string(), "all instructions of this machine"))?;
+    pliant_machine::cache_sizes::check()
+        .map_err(|e| error(e.to_string(), "the cache sizes that the CPU reports"))?;
+    pliant_pool::check_threads().map_err(|e| error(e, "all processors"))
 }
 
 /// Returns the description of a compiled loop function for the VM: `declared`, the description
