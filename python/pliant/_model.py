@@ -129,8 +129,20 @@ def _is_onnx(mod: Any) -> bool:
     return isinstance(mod, bytes | bytearray | memoryview) or hasattr(mod, "SerializeToString")
 
 
+def _is_executable(path: str) -> bool:
+    """Whether the path names a program that ``Model.save`` wrote, by its extension or its first bytes."""
+    if path.endswith(".plx"):
+        return True
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        return file.read(8) == b"PLIANTEX"
+
+
 def _read(path: str) -> Any:
     if not path.endswith(".py"):
+        if _is_executable(path):
+            raise UnsupportedError(f"'{path}' is a compiled program: load it with pliant.load({path!r})")
         raise UnsupportedError(
             f"cannot read a model from '{path}': script files (.py) and ONNX models (.onnx) are supported"
         )

@@ -274,12 +274,28 @@ def test_save_and_load(tmp_path: Path, model: pliant.Model) -> None:
     assert relax.Executable.from_bytes(ex.to_bytes()).function_names == ex.function_names
 
 
+def test_load_and_compile_suggest_each_other(tmp_path: Path, model: pliant.Model) -> None:
+    (tmp_path / "model.onnx").write_bytes(b"\x08\x08")
+    with pytest.raises(pliant.ExecutableError, match=r'model.onnx: .* pliant.compile\(".*model.onnx"\)'):
+        pliant.load(tmp_path / "model.onnx")
+    for name in ("model.plx", "program"):
+        model.save(tmp_path / name)
+        with pytest.raises(pliant.UnsupportedError, match=rf"is a compiled program: load it with pliant.load\('.*{name}'\)"):
+            pliant.compile(tmp_path / name)
+    with pytest.raises(pliant.UnsupportedError, match="script files"):
+        pliant.compile("model.plxx")
+
+
 def test_damaged_files(tmp_path: Path, model: pliant.Model, rng: np.random.Generator) -> None:
     path = tmp_path / "model.plx"
     with pytest.raises(FileNotFoundError):
         pliant.load(tmp_path / "missing")
     path.write_bytes(b"not an executable at all")
-    with pytest.raises(pliant.ExecutableError):
+    with pytest.raises(pliant.ExecutableError, match=r"model.plx: the file is not a Pliant executable: .* \(help: "):
+        pliant.load(path)
+    model.save(path)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(pliant.ExecutableError, match=r"model.plx: the executable is truncated: .* \(help: copy the file again"):
         pliant.load(path)
     model.save(path)
     data = path.read_bytes()

@@ -155,20 +155,26 @@ impl Executable {
     /// executable or one of its tensors exists.
     ///
     /// # Errors
-    /// `Io` if the file cannot be read. Otherwise the same errors as [`Executable::from_bytes`].
+    /// `Io` if the file cannot be read. Otherwise `InFile` with the errors of
+    /// [`Executable::from_bytes`].
     pub fn load(path: &Path) -> Result<Executable, ExecError> {
+        Executable::map_file(path).map_err(|error| error.in_file(path))
+    }
+
+    /// Maps a file like [`Executable::load`]. Only I/O errors contain the path.
+    fn map_file(path: &Path) -> Result<Executable, ExecError> {
         // Checked before opening, because opening a pipe blocks until it has a writer.
         if !std::fs::metadata(path).map_err(|e| at_path(path, &e))?.is_file() {
-            return Err(ExecError::format(format!(
-                "the executable '{}' is not a regular file",
-                path.display()
-            )));
+            return Err(ExecError::format("the executable is not a regular file"));
         }
         let mut file = File::open(path).map_err(|e| at_path(path, &e))?;
-        let meta = file.metadata()?;
+        let meta = file.metadata().map_err(|e| at_path(path, &e))?;
         // Check the header before mapping the rest.
         let mut header = Vec::with_capacity(HEADER_LEN);
-        Read::by_ref(&mut file).take(HEADER_LEN as u64).read_to_end(&mut header)?;
+        Read::by_ref(&mut file)
+            .take(HEADER_LEN as u64)
+            .read_to_end(&mut header)
+            .map_err(|e| at_path(path, &e))?;
         check_header(&header, meta.len())?;
         // SAFETY: the documentation requires that the file does not change while it is mapped.
         let map = unsafe { Mmap::map(&file) }.map_err(|e| at_path(path, &e))?;
@@ -184,7 +190,7 @@ impl Executable {
     /// Reads an executable from bytes, which are copied.
     ///
     /// # Errors
-    /// `Format`, `Version` or `Invalid`. Arbitrary bytes cause an error, never a panic.
+    /// `NotExecutable`, `Damaged`, `Format`, `Version` or `Invalid`. Arbitrary bytes cause an error, never a panic.
     pub fn from_bytes(bytes: &[u8]) -> Result<Executable, ExecError> {
         // Check the header before allocating memory for the copy.
         check_header(bytes, bytes.len() as u64)?;
@@ -216,12 +222,12 @@ impl Executable {
         let mut at = HEADER_LEN;
         for (section, (_, name)) in sections.iter().zip(SECTIONS) {
             if bytes[at..section.start].iter().any(|&b| b != 0) {
-                return Err(ExecError::format(format!(
+                return Err(ExecError::damaged(format!(
                     "the executable is damaged: the padding before section '{name}' is not zero"
                 )));
             }
             if checksum(&bytes[section.start..section.end]) != section.crc {
-                return Err(ExecError::format(format!(
+                return Err(ExecError::damaged(format!(
                     "the executable is damaged: the checksum of section '{name}' does not match"
                 )));
             }
@@ -304,24 +310,22 @@ fn write_tensors(
 fn check_header(bytes: &[u8], len: u64) -> Result<[Section; SECTIONS.len()], ExecError> {
     let magic = bytes.get(..MAGIC.len()).unwrap_or(bytes);
     if !MAGIC.starts_with(magic) {
-        return Err(ExecError::format(
-            "the file is not a Pliant executable: it does not begin with PLIANTEX",
-        ));
+        return Err(ExecError::NotExecutable);
     }
     let Some(header) = bytes.get(..HEADER_LEN) else {
-        return Err(ExecError::format("the executable is truncated: its header is incomplete"));
+        return Err(ExecError::damaged("the executable is truncated: its header is incomplete"));
     };
     let version = u32_at(header, 8);
     if version != VERSION {
         return Err(ExecError::Version { found: version, expected: VERSION });
     }
     if u32_at(header, 12) as usize != SECTIONS.len() {
-        return Err(ExecError::format(
+        return Err(ExecError::damaged(
             "the executable's header is damaged: the number of sections is wrong",
         ));
     }
     if u32_at(header, HEADER_LEN - 4) != crc32fast::hash(&header[..HEADER_LEN - 4]) {
-        return Err(ExecError::format(
+        return Err(ExecError::damaged(
             "the executable's header is damaged: its checksum does not match",
         ));
     }
@@ -333,10 +337,10 @@ fn check_header(bytes: &[u8], len: u64) -> Result<[Section; SECTIONS.len()], Exe
     let stated = u64_at(header, 24);
     if len < stated {
         let text = format!("the executable is truncated: the file has {len} of {stated} bytes");
-        return Err(ExecError::format(text));
+        return Err(ExecError::damaged(text));
     }
     if len > stated {
-        return Err(ExecError::format(
+        return Err(ExecError::damaged(
             "the executable is damaged: the file is longer than its header states",
         ));
     }
@@ -349,7 +353,7 @@ fn check_header(bytes: &[u8], len: u64) -> Result<[Section; SECTIONS.len()], Exe
         let expected = end.checked_next_multiple_of(ALIGN);
         let (Some(next), true, true) = (next, u32_at(header, at) == kind, expected == Some(start))
         else {
-            return Err(ExecError::format(format!(
+            return Err(ExecError::damaged(format!(
                 "the executable is damaged: the table entry of section '{name}' is invalid"
             )));
         };
@@ -358,7 +362,7 @@ fn check_header(bytes: &[u8], len: u64) -> Result<[Section; SECTIONS.len()], Exe
         end = next;
     }
     if end != len {
-        return Err(ExecError::format(
+        return Err(ExecError::damaged(
             "the executable is damaged: there are bytes after its last section",
         ));
     }

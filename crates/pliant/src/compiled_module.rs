@@ -164,8 +164,12 @@ impl CompiledModule {
     /// `Executable` if the file cannot be read, is damaged or is not a saved program.
     pub fn load(path: impl AsRef<Path>) -> Result<CompiledModule, Error> {
         let phase = Phase::start("ReadFile");
-        let executable = Executable::load(path.as_ref())?;
-        Self::compile_kernels(executable, vec![phase.end()])
+        let path = path.as_ref();
+        let executable = Executable::load(path)?;
+        Self::compile_kernels(executable, vec![phase.end()]).map_err(|error| match error {
+            Error::Executable(error) => Error::Executable(error.in_file(path)),
+            other => other,
+        })
     }
 
     /// Loads a program from bytes that [`to_bytes`](Self::to_bytes) returned, as

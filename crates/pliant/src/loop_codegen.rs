@@ -184,7 +184,7 @@ pub(crate) fn encode(module: &IRModule) -> Vec<u8> {
 /// `Executable` if the section is not a script of loop functions.
 pub(crate) fn decode(executable: &Executable) -> Result<IRModule, Error> {
     let damaged_section = |why: String| {
-        Error::Executable(ExecError::Format(format!(
+        Error::Executable(ExecError::Damaged(format!(
             "the loop functions of the executable are damaged: {why}"
         )))
     };
@@ -230,7 +230,7 @@ pub(crate) fn adopt_recompiled(
         let (Some(func), Some(kernel)) = (func, compiled.get(&info.name)) else {
             let why =
                 format!("the executable is damaged: the loop function '{}' is missing", info.name);
-            return Err(Error::Executable(ExecError::Format(why)));
+            return Err(Error::Executable(ExecError::Damaged(why)));
         };
         let recompiled = kernel_info(kernel, default_kernel_info(&info.name, func));
         if recompiled.args != info.args {
@@ -238,7 +238,7 @@ pub(crate) fn adopt_recompiled(
                 "the executable is damaged: the parameters of loop function '{}' differ from their description",
                 info.name
             );
-            return Err(Error::Executable(ExecError::Format(why)));
+            return Err(Error::Executable(ExecError::Damaged(why)));
         }
         checks.push((recompiled.name, recompiled.checks));
     }

@@ -67,6 +67,10 @@ fn models_run_from_onnx_files_and_executables() {
     }
     let (code, _, err) = pliant(&["compile", &program, "-o", &program]);
     assert!(code == 1 && err.contains("neither an ONNX model"), "{err}");
+    // A file that is not a model is named.
+    let (code, _, err) = pliant(&["run", &saved]);
+    let start = format!("error: {saved}: the file is not a Pliant executable");
+    assert!(code == 1 && err.starts_with(&start) && err.contains("(help:"), "{err}");
 }
 
 #[test]

@@ -128,6 +128,39 @@ fn other_files_and_versions_are_rejected() {
     assert!(text(&bytes).contains("format version 9"));
 }
 
+#[test]
+fn errors_of_files_name_the_file_and_a_remedy() {
+    let folder = std::env::temp_dir().join(format!("pliant-exec-files-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let good = sample().to_bytes().unwrap();
+    let mut damaged = good.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    let mut newer = good.clone();
+    newer[8] = 9;
+    for (name, bytes, parts) in [
+        ("x.npy", &b"\x93NUMPY"[..], ["it does not begin with PLIANTEX (help:", "wrote)"]),
+        (
+            "m.onnx",
+            &b"\x08\x08"[..],
+            ["(help: compile the model with pliant.compile(\"", "m.onnx\")"],
+        ),
+        ("m.plx", &damaged[..], ["the checksum of section", "(help: copy the file again"]),
+        ("m.plx", &good[..50], ["the executable is truncated", "(help: copy the file again"]),
+        ("m.plx", &newer[..], ["format version 9", "compile the model again"]),
+    ] {
+        let path = folder.join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let error = Executable::load(&path).unwrap_err();
+        assert!(matches!(error, ExecError::InFile { .. }), "{error:?}");
+        let text = error.to_string();
+        assert!(text.starts_with(&format!("{}: ", path.display())), "{text}");
+        assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+    }
+    let error = Executable::load(&folder).unwrap_err().to_string();
+    assert_eq!(error, format!("{}: the executable is not a regular file", folder.display()));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 /// Builds a file with correct checksums whose program section contains the arbitrary bytes
 /// `program`.
 fn forge(program: &[u8]) -> Vec<u8> {
