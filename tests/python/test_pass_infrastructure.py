@@ -343,7 +343,8 @@ def test_an_instrument_that_raises(mod: pliant.IRModule) -> None:
     ("arguments", "error", "text"),
     [
         ({"opt_level": "3"}, TypeError, "opt_level must be an int"),
-        ({"opt_level": -1}, ValueError, "from 0 to 255"),
+        ({"opt_level": -1}, ValueError, "from 0 to 3"),
+        ({"opt_level": 4}, ValueError, "PassContext: opt_level must be an int from 0 to 3, got 4"),
         ({"disabled_pass": "Mark"}, TypeError, r"write \['Mark'\]"),
         ({"required_pass": [mark]}, TypeError, "info.name"),
         ({"instruments": Record}, TypeError, "instruments must be a list"),

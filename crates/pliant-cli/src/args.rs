@@ -70,7 +70,7 @@ pub struct BuildArgs {
     #[arg(long, default_value = "default")]
     pub pipeline: String,
     /// The number of threads for compilation and runs.
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pub threads: Option<NonZeroUsize>,
     /// Write every stage of the compilation into this directory.
     #[arg(long, value_name = "DIR")]
@@ -102,7 +102,7 @@ pub struct FeedArgs {
     pub fill: Fill,
     /// The time limit of each run of the model; exceeding it gives exit code 124. It does not apply
     /// to the compilation.
-    #[arg(long, value_name = "SECONDS", value_parser = time_limit)]
+    #[arg(long, value_name = "SECONDS", value_parser = time_limit, allow_negative_numbers = true)]
     pub time_limit: Option<Duration>,
 }
 
@@ -238,7 +238,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "[NAME=]FILE.npy")]
     pub save: Vec<String>,
     /// Run this many times and print the times.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub repeat: Option<NonZeroU32>,
     /// Options of the compilation.
     #[command(flatten)]
@@ -263,7 +263,13 @@ pub struct BenchArgs {
     #[command(flatten)]
     pub feed: FeedArgs,
     /// Seconds to measure at each shape.
-    #[arg(long, default_value_t = 0.3, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(
+        long,
+        default_value_t = 0.3,
+        value_name = "SECONDS",
+        value_parser = seconds,
+        allow_negative_numbers = true
+    )]
     pub time: f64,
     /// Write the measurements as CSV.
     #[arg(long, value_name = "FILE.csv")]
@@ -359,10 +365,10 @@ pub struct DiffArgs {
     #[command(flatten)]
     pub feed: FeedArgs,
     /// Tolerance relative to the peer's values.
-    #[arg(long, default_value_t = 1e-4, value_parser = tolerance)]
+    #[arg(long, default_value_t = 1e-4, value_parser = tolerance, allow_negative_numbers = true)]
     pub rtol: f64,
     /// Absolute tolerance of the comparison.
-    #[arg(long, default_value_t = 1e-5, value_parser = tolerance)]
+    #[arg(long, default_value_t = 1e-5, value_parser = tolerance, allow_negative_numbers = true)]
     pub atol: f64,
     /// The Python interpreter that runs the peer.
     #[arg(long, value_name = "PROGRAM")]
@@ -383,10 +389,10 @@ pub struct ProfileArgs {
     #[command(flatten)]
     pub feed: FeedArgs,
     /// Number of measured runs, after one warm-up run.
-    #[arg(long, default_value = "10", value_name = "N")]
+    #[arg(long, default_value = "10", value_name = "N", allow_negative_numbers = true)]
     pub repeat: NonZeroU32,
     /// Number of functions to show.
-    #[arg(long, default_value = "20", value_name = "N")]
+    #[arg(long, default_value = "20", value_name = "N", allow_negative_numbers = true)]
     pub top: NonZeroUsize,
     /// Options of the compilation.
     #[command(flatten)]
@@ -400,6 +406,6 @@ pub struct ProfileArgs {
 Example: pliant hwbench --threads 2")]
 pub struct HwbenchArgs {
     /// The maximum number of threads to measure with; default: all that this process may use.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub threads: Option<NonZeroUsize>,
 }

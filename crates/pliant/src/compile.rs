@@ -307,6 +307,9 @@ pub fn pipeline(name: &str) -> Result<Sequential, Error> {
     })
 }
 
+/// The highest optimisation level of a compilation.
+const MAX_OPT_LEVEL: u8 = 3;
+
 /// Rejects options with unknown settings or invalid values.
 fn check_settings(options: &CompileOptions) -> Result<(), Error> {
     for (name, value) in &options.config {
@@ -321,6 +324,12 @@ fn check_settings(options: &CompileOptions) -> Result<(), Error> {
         return Err(Error::option(
             "bfloat16 precision needs library kernels, but the setting `kernels` disables them",
             "remove one of the settings `precision` and `kernels`",
+        ));
+    }
+    if let Some(level) = options.opt_level.filter(|&level| level > MAX_OPT_LEVEL) {
+        return Err(Error::option(
+            format!("the option `opt_level` must be from 0 to {MAX_OPT_LEVEL}, but is {level}"),
+            "leave the option out for level 2",
         ));
     }
     if options.threads == Some(0) {

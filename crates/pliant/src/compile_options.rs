@@ -207,7 +207,7 @@ pub struct CompileOptions {
     /// The number of threads that compile the module, and that run the parallel loops of VMs
     /// created from the result. Default: all CPUs.
     pub threads: Option<usize>,
-    /// The optimisation level; default: 2.
+    /// The optimisation level, from 0 to 3; default: 2.
     pub opt_level: Option<u8>,
     /// Names of passes to skip.
     pub disabled_passes: Vec<String>,

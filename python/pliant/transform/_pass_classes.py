@@ -29,7 +29,7 @@ class PassInfo:
         if isinstance(required, str):
             raise TypeError(f"required must be a list of passes or names (help: write [{required!r}])")
         self.name = name
-        self.opt_level = _level(opt_level, f"pass '{name}'")
+        self.opt_level = _level(opt_level, f"pass '{name}'", 255)
         self.required = list(required or ())
         self.traceable = traceable
         register_user_pass(name)

@@ -23,11 +23,15 @@ def _stack() -> list[PassContext]:
     return stack
 
 
-def _level(value: Any, what: str) -> int:
+_MAX_LEVEL = 3
+"""The highest optimisation level of contexts and compilations."""
+
+
+def _level(value: Any, what: str, most: int = _MAX_LEVEL) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{what}: opt_level must be an int from 0 to 255, got {value!r}")
-    if not 0 <= value <= 255:
-        raise ValueError(f"{what}: opt_level must be an int from 0 to 255, got {value}")
+        raise TypeError(f"{what}: opt_level must be an int from 0 to {most}, got {value!r}")
+    if not 0 <= value <= most:
+        raise ValueError(f"{what}: opt_level must be an int from 0 to {most}, got {value}")
     return value
 
 
@@ -78,8 +82,9 @@ class PassContext:
     """The settings for passes in a ``with`` block: the optimisation level, disabled and required
     passes, configuration and instruments.
 
-    Each thread has its own stack of contexts, and only the innermost context is used. An unknown
-    name of a pass causes a warning; the name of a user-defined pass is known once the pass has been
+    ``opt_level`` is a number from 0 to 3; passes of a higher level are skipped unless
+    ``required_pass`` contains them. Each thread has its own stack of contexts, and only the
+    innermost context is used. An unknown name of a pass causes a warning; the name of a user-defined pass is known once the pass has been
     created. Instruments are objects with any of the methods of
     :class:`pliant.ir.instrument.PassInstrument`. ``PassContext.list_configs()`` lists the
     configuration options. User-defined passes can add options with :func:`register_config_option`.
@@ -207,7 +212,7 @@ def compiling(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
     own = _instruments(options.pop("instruments", None))
     level = options.pop("opt_level", None)
     ctx = PassContext(
-        opt_level=outer.opt_level if level is None else level,
+        opt_level=outer.opt_level if level is None else _level(level, "compile option"),
         config={**outer.config, **(options.pop("config", None) or {})},
     )
     ctx.required_pass = outer.required_pass + _passes(options.pop("required_passes", None), "required_passes")

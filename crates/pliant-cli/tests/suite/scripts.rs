@@ -182,3 +182,27 @@ fn runs_stop_at_their_time_limit() {
         assert!(code == 2 && err.contains("--time-limit") && err.contains("seconds"), "{err}");
     }
 }
+
+#[test]
+fn negative_numbers_are_values_of_options() {
+    let dir = TempDir::new("negative");
+    let script = dir.write("short.py", SCRIPT);
+    for (command, option, part) in [
+        ("run", "--time-limit", "must be a finite, non-negative number of seconds"),
+        ("bench", "--time", "must be a number of seconds from 0 to 86400"),
+        ("diff", "--rtol", "the tolerance must be a finite, non-negative number"),
+        ("run", "--threads", "--threads"),
+        ("run", "--repeat", "--repeat"),
+        ("profile", "--top", "--top"),
+        ("hwbench", "--threads", "--threads"),
+    ] {
+        let mut args = vec![command];
+        if command != "hwbench" {
+            args.push(&script);
+        }
+        args.extend([option, "-1"]);
+        let (code, _, err) = pliant(&args);
+        assert!(code == 2 && err.contains("invalid value '-1'") && err.contains(part), "{err}");
+        assert!(!err.contains("-- -1"), "{err}");
+    }
+}

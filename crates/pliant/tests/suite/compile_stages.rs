@@ -46,6 +46,17 @@ fn every_stage_parses_back_and_builds() {
 }
 
 #[test]
+fn optimisation_levels_beyond_3_are_rejected() {
+    let options = |level| CompileOptions { opt_level: Some(level), ..CompileOptions::default() };
+    for level in 0..=3 {
+        assert!(Model::compile(parse(PROGRAM), &options(level)).is_ok(), "level {level}");
+    }
+    let error = Model::compile(parse(PROGRAM), &options(99)).err().expect("no such level");
+    let text = error.to_string();
+    assert!(text.contains("the option `opt_level` must be from 0 to 3, but is 99"), "{text}");
+}
+
+#[test]
 fn passes_are_idempotent() {
     let pipeline = pliant_opt::pipeline("default").expect("the default pipeline exists");
     let ctx = pliant::pass_context(&CompileOptions::default());
