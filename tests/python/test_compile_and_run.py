@@ -90,7 +90,7 @@ def test_results_are_shared_without_a_copy(model: pliant.Model) -> None:
 @pytest.mark.parametrize(
     ("args", "error", "message"),
     [
-        (lambda f: (f(2, 3),), pliant.CallError, "takes 2 arguments, but 1 was given"),
+        (lambda f: (f(2, 3),), pliant.CallError, "takes 2 arguments, but 1 was given .missing: 'y'"),
         (lambda f: (f(2, 3), f(2, 3), f(2, 3)), pliant.CallError, "takes 2 arguments, but 3 were given"),
         (lambda f: (f(2, 3), f(2, 4)), pliant.ShapeError, "seq"),
         (lambda f: (f(2, 3), f(6)), pliant.ShapeError, "'y' must be a float32 tensor of 2 dims"),

@@ -36,12 +36,28 @@ def test_models_accept_keyword_arguments() -> None:
     assert model(x, y=y).numpy().tolist() == [4, 4]
 
 
-@pytest.mark.parametrize("keywords", [{"z": 1}, {"x": 1}])
-def test_wrong_keywords_are_named(keywords: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    ("positional", "keywords", "problems"),
+    [
+        (2, ["z"], "there is no parameter 'z'"),
+        (2, ["x"], "'x' is passed twice"),
+        (1, ["v"], "there is no parameter 'v', 'y' is missing"),
+        (1, ["x"], "'x' is passed twice, 'y' is missing"),
+        (0, ["y"], "'x' is missing"),
+        (0, ["x", "yy"], r"there is no parameter 'yy' \(did you mean 'y'\?\), 'y' is missing"),
+        (3, ["z"], "there are 3 positional arguments, there is no parameter 'z'"),
+    ],
+)
+def test_wrong_and_missing_arguments_are_named(positional: int, keywords: list[str], problems: str) -> None:
     x = np.float32([5, 6])
-    message = r"the call of difference\(x, y\) passes 2 positional arguments and the keywords [xz], which"
+    message = rf"the call of difference\(x, y\) does not match its parameters: {problems}$"
     with pytest.raises(TypeError, match=message):
-        pliant.compile(difference)(x, x, **keywords)
+        pliant.compile(difference)(*[x] * positional, **dict.fromkeys(keywords, x))
+
+
+def test_missing_arguments_are_named() -> None:
+    with pytest.raises(pliant.CallError, match=r"takes 2 arguments, but 0 were given \(missing: 'x', 'y'\)"):
+        pliant.compile(difference)()
 
 
 def test_single_loop_functions_are_called_with_all_tensors() -> None:

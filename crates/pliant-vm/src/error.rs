@@ -66,6 +66,8 @@ pub enum VmError {
         expected: usize,
         /// The number of arguments of the call.
         given: usize,
+        /// The names of the parameters without an argument.
+        missing: Vec<String>,
     },
     /// A check failed: an argument or intermediate value does not match the types that the program was compiled for.
     Check(CheckKind, String),
@@ -231,10 +233,14 @@ impl fmt::Display for VmError {
             VmError::UnknownFunction { name, known } => {
                 write!(f, "the program has no function '{name}' (it has: {})", known.join(", "))
             }
-            VmError::Arity { signature, expected, given } => {
+            VmError::Arity { signature, expected, given, missing } => {
                 let plural = if *expected == 1 { "" } else { "s" };
                 write!(f, "{signature} takes {expected} argument{plural}, but {given} ")?;
-                f.write_str(if *given == 1 { "was given" } else { "were given" })
+                f.write_str(if *given == 1 { "was given" } else { "were given" })?;
+                match &missing[..] {
+                    [] => Ok(()),
+                    names => write!(f, " (missing: '{}')", names.join("', '")),
+                }
             }
             VmError::Check(_, message) | VmError::Type(message) => f.write_str(message),
             VmError::Tensor(error) => error.fmt(f),

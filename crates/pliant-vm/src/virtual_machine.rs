@@ -576,10 +576,12 @@ impl Inner {
         let function = if let FuncDef::Vm(function) = def { function } else { &empty };
         let own = function.params.len().saturating_sub(bound);
         let params: Vec<String> = function.params[..own].iter().map(Param::to_string).collect();
+        let missing = function.params[..own].iter().skip(given).map(|p| p.name.clone()).collect();
         VmError::Arity {
             signature: format!("{}({})", def.name(), params.join(", ")),
             expected: params.len(),
             given,
+            missing,
         }
     }
 }

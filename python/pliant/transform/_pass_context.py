@@ -84,10 +84,10 @@ class PassContext:
 
     ``opt_level`` is a number from 0 to 3; passes of a higher level are skipped unless
     ``required_pass`` contains them. Each thread has its own stack of contexts, and only the
-    innermost context is used. An unknown name of a pass causes a warning; the name of a user-defined pass is known once the pass has been
-    created. Instruments are objects with any of the methods of
-    :class:`pliant.ir.instrument.PassInstrument`. ``PassContext.list_configs()`` lists the
-    configuration options. User-defined passes can add options with :func:`register_config_option`.
+    innermost context is used. An unknown name of a pass causes a warning; the name of a
+    user-defined pass is known once the pass has been created. Instruments are objects with any of
+    the methods of :class:`pliant.ir.instrument.PassInstrument`. ``PassContext.list_configs()``
+    lists the configuration options. User-defined passes can add options with :func:`register_config_option`.
 
     Raises ``TypeError`` or ``ValueError`` for invalid settings, and ``TypeError`` for a ``trace``.
     Leaving a context other than the innermost one raises ``RuntimeError``.

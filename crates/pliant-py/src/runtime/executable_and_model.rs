@@ -557,13 +557,10 @@ impl Model {
             }
         }
         if values.len() - args.len() != kwargs.len() {
-            let keywords: Vec<String> = kwargs.keys().iter().map(|k| k.to_string()).collect();
+            let problems = keyword_problems(&names, args.len(), kwargs)?.join(", ");
+            let call = format!("{}({})", self.entry_name, names.join(", "));
             return Err(Error::Type(format!(
-                "the call of {}({}) passes {} positional arguments and the keywords {}, which do not match its parameters",
-                self.entry_name,
-                names.join(", "),
-                args.len(),
-                keywords.join(", ")
+                "the call of {call} does not match its parameters: {problems}"
             )));
         }
         Ok(PyTuple::new(args.py(), values)?)
@@ -573,6 +570,36 @@ impl Model {
         let names = self.function_names().join(", ");
         Error::Type(format!("the model has no function 'main': call one of {names} by name"))
     }
+}
+
+/// Describes what is wrong with the keyword arguments of a call that also has `positional` positional arguments: unknown
+/// keywords, parameters with two values, and parameters without one. `names` are the parameters.
+fn keyword_problems(
+    names: &[&str],
+    positional: usize,
+    kwargs: &Bound<'_, PyDict>,
+) -> Result<Vec<String>> {
+    let (passed, open) = names.split_at(positional.min(names.len()));
+    let mut problems = Vec::new();
+    if positional > names.len() {
+        problems.push(format!("there are {positional} positional arguments"));
+    }
+    for key in kwargs.keys() {
+        let key = key.to_string();
+        if passed.contains(&&*key) {
+            problems.push(format!("'{key}' is passed twice"));
+        } else if !open.contains(&&*key) {
+            let hint = did_you_mean(&key, open.iter().copied());
+            let hint = hint.map_or_else(String::new, |hint| format!(" ({hint})"));
+            problems.push(format!("there is no parameter '{key}'{hint}"));
+        }
+    }
+    for name in open {
+        if !kwargs.contains(name)? {
+            problems.push(format!("'{name}' is missing"));
+        }
+    }
+    Ok(problems)
 }
 
 /// An input or output of a function.

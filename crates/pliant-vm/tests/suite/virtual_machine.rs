@@ -128,8 +128,16 @@ fn wrong_calls_report_the_signature_or_known_functions() {
     let vm = build_vm(b);
     assert_eq!(
         vm.invoke("main", &[Value::None]).unwrap_err().to_string(),
-        "main(x: Tensor((\"n\",), \"float32\"), k) takes 2 arguments, but 1 was given"
+        "main(x: Tensor((\"n\",), \"float32\"), k) takes 2 arguments, but 1 was given (missing: 'k')"
     );
+    assert!(
+        vm.invoke("main", &[])
+            .unwrap_err()
+            .to_string()
+            .ends_with("0 were given (missing: 'x', 'k')")
+    );
+    let three = [Value::None, Value::None, Value::None];
+    assert!(vm.invoke("main", &three).unwrap_err().to_string().ends_with("but 3 were given"));
     assert_eq!(
         vm.invoke("mane", &[]).unwrap_err().to_string(),
         "the program has no function 'mane' (it has: main)"
@@ -298,7 +306,7 @@ fn closures_pass_captured_values_after_the_arguments() {
     let error = vm.invoke("call", &[Value::Int(1), Value::Int(3)]).unwrap_err().to_string();
     assert!(error.contains("must be a function, but is an integer"), "{error}");
     let bad = out[0].as_func().unwrap().call(&[]).unwrap_err().to_string();
-    assert!(bad.contains("lifted(x) takes 1 argument, but 0 were given"), "{bad}");
+    assert!(bad.contains("lifted(x) takes 1 argument, but 0 were given (missing: 'x')"), "{bad}");
 }
 
 #[test]

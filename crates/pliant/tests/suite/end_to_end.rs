@@ -238,7 +238,7 @@ fn errors_name_wrong_inputs() {
     let text = fails(&m, std::slice::from_ref(&four));
     assert!(
         text.starts_with("main(ids: R.Tensor(")
-            && text.contains("takes 3 arguments, but 1 was given"),
+            && text.contains("takes 3 arguments, but 1 was given (missing: 'mask', 'four')"),
         "{text}"
     );
     assert_eq!(run(&m, &[iota(&[0, 7]), iota(&[0, 7]), four]).0, [0, 7]);
