@@ -11,6 +11,7 @@ from pliant import relax, tir
 from pliant.relax.backend import offload_rules, register_offload_rule, remove_offload_rule
 from pliant.relax.dpl import is_op, wildcard
 from pliant.script import ir as I
+from pliant.script import from_source
 from pliant.script import relax as R
 
 
@@ -132,6 +133,74 @@ def test_explain_lists_loops_with_reasons():
         bb.emit_func_output(y)
     text = pliant.compile(bb.get()).explain()
     assert [line.split() for line in text.splitlines() if "matmul_packed" in line][0][:2] == ["matmul_packed", "1"]
+
+
+def kept_attention(params: str, weights: str, results: str = "y") -> str:
+    """Returns the explanation of a program that multiplies softmax weights by values ``v``."""
+    source = f"""
+@I.ir_module
+class Module:
+    @R.function
+    def main({params}):
+        with R.dataflow():
+            w = {weights}
+            y = R.matmul(w, v)
+            R.output({results})
+        return {results}
+"""
+    return pliant.compile(from_source(source)).explain()
+
+
+@pytest.mark.parametrize(
+    ("params", "weights", "results", "reason"),
+    [
+        (
+            'x: R.Tensor(("n", 8), "float32"), v: R.Tensor((8, 4), "float32")',
+            "R.nn.softmax(x, axis=-1)",
+            "y",
+            "the operand of the softmax is not computed by a matmul of queries and keys",
+        ),
+        (
+            'x: R.Tensor(("n", 8), "float32"), v: R.Tensor((8, 4), "float32")',
+            "R.nn.softmax(x, axis=-1)",
+            "w, y",
+            "the softmax weights have other readers",
+        ),
+        (
+            'x: R.Tensor((8, 8), "float32"), v: R.Tensor((8, 4), "float32")',
+            "R.nn.softmax(x, axis=0)",
+            "y",
+            "the softmax is not over the last axis",
+        ),
+        (
+            'x: R.Tensor(("n", 8), "float64"), v: R.Tensor((8, 4), "float64")',
+            "R.nn.softmax(x, axis=-1)",
+            "y",
+            "the attention is not computed in float32",
+        ),
+        (
+            'q: R.Tensor((2, "n", 8), "float32"), k: R.Tensor((2, 8, "m"), "float32"), v: R.Tensor((2, "m", 4), "float32")',
+            "R.nn.softmax(R.matmul(q, k), axis=-1)",
+            "y",
+            "the right operand of the matmul with the queries is not a transpose of keys",
+        ),
+    ],
+)
+def test_explain_states_why_attention_is_kept(params: str, weights: str, results: str, reason: str) -> None:
+    text = kept_attention(params, weights, results)
+    reasons = [line for line in text.splitlines() if "rule attention does not apply" in line]
+    assert reasons and all(f"rule attention does not apply: {reason}" in line for line in reasons), text
+
+
+def test_explain_states_the_minimum_number_of_packed_columns() -> None:
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((tir.Var("n", "int64"), 4), "float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            y = bb.emit_output(relax.op.matmul(x, relax.const(np.ones((4, 3), "float32"))))
+        bb.emit_func_output(y)
+    text = pliant.compile(bb.get()).explain()
+    assert "the matmul's right operand has 3 columns, but packing is faster only from 8 on" in text
 
 
 def test_loaded_models_have_no_explanation(tmp_path):

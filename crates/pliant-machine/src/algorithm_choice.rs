@@ -17,10 +17,11 @@ const WINDOW_RATIO: i64 = 3;
 /// Minimum number of time steps of a recurrent layer for which packing its non-constant weights is
 /// profitable.
 const RECURRENT_STEPS: i64 = 3;
-/// Minimum number of columns of a constant matrix for which packing is profitable.
-const PACKED_COLUMNS: i64 = 8;
 
 impl Machine {
+    /// Minimum number of columns of a constant matrix for which packing is profitable.
+    pub const PACKED_COLUMNS: i64 = 8;
+
     /// Whether Winograd's algorithm is faster than direct convolution for 3 x 3 filters with this number of channels
     /// and filters, for most image sizes. The transformed weights are read for every image, so they must fit in a
     /// cache.
@@ -60,7 +61,7 @@ impl Machine {
     /// Whether a matrix product with a packed constant operand is faster than with the constant in
     /// its original layout. With few columns, most of a panel would be padding.
     pub fn packed_product_is_faster(&self, columns: i64) -> bool {
-        columns >= PACKED_COLUMNS
+        columns >= Self::PACKED_COLUMNS
     }
 }
 

@@ -145,7 +145,12 @@ impl PackableMatmul {
         };
         let (k, n) = if matmul.transposed { (columns, rows) } else { (rows, columns) };
         if !Machine::host().packed_product_is_faster(n) {
-            return Err("the matmul's right operand has few columns".into());
+            let reason = format!(
+                "the matmul's right operand has {n} column{}, but packing is faster only from {} on",
+                if n == 1 { "" } else { "s" },
+                Machine::PACKED_COLUMNS
+            );
+            return Err(KeepReason::Because(reason.into()));
         }
         let dims = x.dims().zip(out.dims()).filter(|(x, out)| x.len() == out.len());
         let inner_size = dims.and_then(|(x, _)| x.last()).and_then(|&d| func.syms.as_int(d));

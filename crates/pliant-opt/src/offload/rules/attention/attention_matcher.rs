@@ -5,8 +5,8 @@ use pliant_ir::{AttrValue, Attrs, DType, Sym};
 use pliant_pass::PassError;
 use pliant_pass::pattern::RewriteCx;
 
-use super::attention_score_matcher::{Mask, match_scores};
-use super::fully_masked_queries::{FullyMaskedResult, guarded_softmax};
+use super::attention_score_matcher::{Mask, match_scores, scores_problem};
+use super::fully_masked_queries::{FullyMaskedResult, guarded_softmax, is_softmax};
 use super::half_precision_casts::{Rounding, is_float};
 use super::qkv_operands::{Layout, Source, shared_heads, source_of, transposed_keys};
 use super::score_scale_factors::strip_factors;
@@ -15,6 +15,14 @@ use crate::common::matmul_and_conv_operands::{
     MATMUL, PERMUTE_DIMS, defining_attrs, defining_operands, permute_axes,
 };
 use crate::common::operators_after_lowering::is_absent;
+use crate::offload::offload_rule::KeepReason;
+
+// Reasons why an attention is kept, which several functions return.
+pub(super) const OTHER_READERS: &str = "the softmax weights have other readers";
+const NOT_FLOAT32: &str = "the attention is not computed in float32";
+const OTHER_RANK: &str = "the queries, keys and values do not all have 3 or all have 4 dims";
+const UNKNOWN_DIMS: &str = "the dims of the queries, keys or values are unknown";
+const UNKNOWN_SIZES: &str = "the sizes of the queries, keys and values are not known to match";
 
 /// A recognised attention, with the operands and parameters for the kernel call.
 pub(super) struct Attention {
@@ -44,12 +52,20 @@ pub(super) struct Attention {
 }
 
 /// Matches attention that is written as a matmul of softmax weights and values.
+///
+/// # Errors
+/// The reason why the attention is kept.
 pub(super) fn match_operators(
     cx: &mut RewriteCx<'_>,
     read_counts: &ReadCounts,
     root: Expr,
-) -> Option<Attention> {
-    let [weights, v] = defining_operands(cx, root, MATMUL)?[..] else { return None };
+) -> Result<Attention, KeepReason> {
+    let Some(&[weights, v]) = defining_operands(cx, root, MATMUL).as_deref() else {
+        return Err(KeepReason::NotApplicable);
+    };
+    if !is_softmax(cx, weights) {
+        return Err(KeepReason::NotApplicable);
+    }
     let out = float32_dims(cx.func, root)?;
     match_attention(cx, read_counts, (weights, v), &out)
 }
@@ -57,28 +73,47 @@ pub(super) fn match_operators(
 /// Matches attention whose last operator is a matmul of transposed values, with the dims (..., size, keys), and transposed
 /// softmax weights. Its result is the result of the attention with the last two dims swapped. The values are transposed before
 /// the kernel call.
+///
+/// # Errors
+/// The reason why the attention is kept.
 pub(super) fn match_transposed(
     cx: &mut RewriteCx<'_>,
     read_counts: &ReadCounts,
     root: Expr,
-) -> Option<Attention> {
-    let [v, transposed_weights] = defining_operands(cx, root, MATMUL)?[..] else { return None };
-    let weights = defining_operands(cx, transposed_weights, PERMUTE_DIMS)?[0];
+) -> Result<Attention, KeepReason> {
+    let Some(&[v, transposed_weights]) = defining_operands(cx, root, MATMUL).as_deref() else {
+        return Err(KeepReason::NotApplicable);
+    };
+    let Some(&[weights]) = defining_operands(cx, transposed_weights, PERMUTE_DIMS).as_deref()
+    else {
+        return Err(KeepReason::NotApplicable);
+    };
+    if !is_softmax(cx, weights) {
+        return Err(KeepReason::NotApplicable);
+    }
     let mut out = float32_dims(cx.func, root)?;
-    let order = permute_axes(&defining_attrs(cx, transposed_weights)?, out.len())?;
-    if !swaps_last_two(&order) || !read_counts.read_at_most(cx.func, transposed_weights, 1) {
-        return None;
+    let order = defining_attrs(cx, transposed_weights)
+        .and_then(|attrs| permute_axes(&attrs, out.len()))
+        .filter(|order| swaps_last_two(order));
+    if order.is_none() {
+        return Err("the transpose of the softmax weights does not swap their last two dims".into());
+    }
+    if !read_counts.read_at_most(cx.func, transposed_weights, 1) {
+        return Err(OTHER_READERS.into());
     }
     let last = out.len() - 1;
     out.swap(last - 1, last);
-    let v = swap_last_two(cx, v).ok()?;
+    let v = swap_last_two(cx, v).map_err(|_| OTHER_RANK)?;
     let v = cx.emit(v);
     match_attention(cx, read_counts, (weights, v), &out)
 }
 
-/// Returns the dims of a float32 tensor; `None` for other types or unknown dims.
-fn float32_dims(func: &Function, e: Expr) -> Option<Vec<Sym>> {
-    func.ty(e).dims().filter(|_| all_float32(func, &[e])).map(<[_]>::to_vec)
+/// Returns the dims of a float32 tensor, which is the result of an attention.
+fn float32_dims(func: &Function, e: Expr) -> Result<Vec<Sym>, &'static str> {
+    if !all_float32(func, &[e]) {
+        return Err(NOT_FLOAT32);
+    }
+    func.ty(e).dims().map(<[_]>::to_vec).ok_or("the dims of the attention's result are unknown")
 }
 
 /// Whether a permutation of dims only swaps the last two.
@@ -126,30 +161,39 @@ fn match_attention(
     read_counts: &ReadCounts,
     (weights, v): (Expr, Expr),
     out: &[Sym],
-) -> Option<Attention> {
+) -> Result<Attention, KeepReason> {
     let (weights, zero_guard) = guarded_softmax(cx, read_counts, weights)?;
-    let softmax = defining_attrs(cx, weights)?;
-    let softmax_input = defining_operands(cx, weights, SOFTMAX)?[0];
-    let dims = cx.func.ty(softmax_input).dims()?.to_vec();
+    let softmax = defining_attrs(cx, weights).ok_or(KeepReason::NotApplicable)?;
+    let operands = defining_operands(cx, weights, SOFTMAX).ok_or(KeepReason::NotApplicable)?;
+    let softmax_input = operands[0];
+    let dims = cx.func.ty(softmax_input).dims().map(<[_]>::to_vec);
+    let dims = dims.ok_or("the dims of the scores are unknown")?;
     let axis = softmax.get("axis").and_then(AttrValue::as_int).unwrap_or(-1);
     if axis != -1 && axis != dims.len() as i64 - 1 {
-        return None;
+        return Err("the softmax is not over the last axis".into());
     }
-    let mut matched = match_scores(cx, softmax_input, &dims)?;
-    let fully_masked_result = zero_guard.fully_masked_result(cx, &matched)?;
-    let [q, kt] = defining_operands(cx, matched.product, MATMUL)?[..] else { return None };
+    let Some(mut matched) = match_scores(cx, softmax_input, &dims) else {
+        return Err(scores_problem(cx, softmax_input).into());
+    };
+    let fully_masked_result = zero_guard
+        .fully_masked_result(cx, &matched)
+        .ok_or("the replaced softmax weights are not those of fully masked queries")?;
+    let Some(&[q, kt]) = defining_operands(cx, matched.product, MATMUL).as_deref() else {
+        return Err(KeepReason::NotApplicable);
+    };
     let (q, kt) =
         (strip_factors(cx, q, &mut matched.scale), strip_factors(cx, kt, &mut matched.scale));
     let floats = [q, kt, v, softmax_input].iter().all(|&e| is_float(cx.func, e));
     if !floats || !all_float32(cx.func, &[matched.product]) {
-        return None;
+        return Err(NOT_FLOAT32.into());
     }
     check_sizes(cx.func, [q, kt, v], out, &dims)?;
     let k = match transposed_keys(cx, kt, &mut matched.scale) {
         Some(k) => k,
-        None => transpose_keys(cx, q, kt)?,
+        None => transpose_keys(cx, q, kt)
+            .ok_or("the right operand of the matmul with the queries is not a transpose of keys")?,
     };
-    let v_source = source_of(cx, v)?;
+    let v_source = source_of(cx, v).ok_or(UNKNOWN_DIMS)?;
     let [k, v_source] = shared_heads(cx, [k, v_source]).unwrap_or([k, v_source]);
     let bias_dims = match matched.bias {
         Some((bias, _)) => bias_dims(cx.func, bias, &dims)?,
@@ -158,13 +202,15 @@ fn match_attention(
     let mask = match matched.mask {
         Some(mask) => {
             let all = mask.conditions.iter().map(|c| broadcast_dims(cx.func, c.tensor, &dims));
-            let all = all.collect::<Option<Vec<_>>>()?;
+            let all = all
+                .collect::<Option<Vec<_>>>()
+                .ok_or("a size of the mask is neither 1 nor known to be that of the scores")?;
             Some((mask, union_dims(&all)))
         }
         None => None,
     };
-    Some(Attention {
-        sources: [source_of(cx, q)?, k, v_source],
+    Ok(Attention {
+        sources: [source_of(cx, q).ok_or(UNKNOWN_DIMS)?, k, v_source],
         bias: matched.bias.map(|(bias, _)| bias),
         bias_rounding: matched.bias.and_then(|(_, rounding)| rounding),
         bias_dims,
@@ -186,17 +232,24 @@ fn union_dims(dims: &[Vec<bool>]) -> Vec<bool> {
 }
 
 /// Matches a call of an operator that computes a whole attention, such as `R.nn.attention`.
-pub(super) fn match_operator_call(cx: &mut RewriteCx<'_>, root: Expr) -> Option<Attention> {
+///
+/// # Errors
+/// The reason why the call is kept.
+pub(super) fn match_operator_call(
+    cx: &mut RewriteCx<'_>,
+    root: Expr,
+) -> Result<Attention, KeepReason> {
     let args = defining_operands(cx, root, ATTENTION)
-        .or_else(|| defining_operands(cx, root, ATTENTION_BIAS))?;
-    let &[q, k, v, ..] = &args[..] else { return None };
+        .or_else(|| defining_operands(cx, root, ATTENTION_BIAS))
+        .ok_or(KeepReason::NotApplicable)?;
+    let &[q, k, v, ..] = &args[..] else { return Err(KeepReason::NotApplicable) };
     let bias = args.get(3).copied().filter(|&e| !is_absent(cx.func, e));
     if !all_float32(cx.func, &[q, k, v, root]) {
-        return None;
+        return Err(NOT_FLOAT32.into());
     }
-    let (of_q, of_k, of_v) = (cx.func.ty(q).dims()?, cx.func.ty(k).dims()?, cx.func.ty(v).dims()?);
+    let [of_q, of_k, of_v] = operand_dims(cx.func, [q, k, v])?;
     if [of_q, of_k, of_v].iter().any(|d| d.len() != 4) {
-        return None;
+        return Err("the queries, keys and values do not all have 4 dims".into());
     }
     let same_batch =
         of_q[0] == of_k[0] && of_k[0] == of_v[0] && of_q[3] == of_k[3] && of_k[1..3] == of_v[1..3];
@@ -206,33 +259,36 @@ pub(super) fn match_operator_call(cx: &mut RewriteCx<'_>, root: Expr) -> Option<
         _ => of_q[2] == of_k[2],
     };
     if !same_batch || !heads_are_grouped {
-        return None;
+        return Err(UNKNOWN_SIZES.into());
     }
     let scores = [of_q[0], of_q[2], of_q[1], of_k[1]];
     let bias_dims = match bias {
         Some(bias) => bias_dims(cx.func, bias, &scores)?,
         None => Vec::new(),
     };
-    let attrs = defining_attrs(cx, root)?;
+    let attrs = defining_attrs(cx, root).ok_or(KeepReason::NotApplicable)?;
     let attr_value = |key: &str| attrs.get(key).filter(|v| !v.is_none());
     let (queries, keys) = (scores[2], scores[3]);
     let causal = match attr_value("causal_mask").map(|v| v.as_str()) {
         None => None,
         Some(Some("TopLeft")) => Some(cx.func.syms.int(0)),
         Some(Some("BottomRight")) => Some(cx.func.syms.sub(keys, queries)),
-        Some(_) => return None,
+        Some(_) => return Err("the kernel does not support this value of `causal_mask`".into()),
     };
     let window = match attr_value("window_size") {
-        Some(v) => v.as_int().filter(|&w| w > 0 && w < 1 << 30)?,
+        Some(v) => v
+            .as_int()
+            .filter(|&w| w > 0 && w < 1 << 30)
+            .ok_or("the kernel does not support this value of `window_size`")?,
         None => 0,
     };
     let scale = match attr_value("scale") {
-        Some(v) => Some(v.as_float()?),
+        Some(v) => Some(v.as_float().ok_or("the attribute `scale` is not a float")?),
         None => None,
     };
     let sources = [q, k, v].map(|tensor| Source { tensor, layout: Layout::Tokens });
     let heads_before_rows = false;
-    Some(Attention {
+    Ok(Attention {
         sources,
         bias,
         bias_rounding: None,
@@ -251,12 +307,23 @@ fn all_float32(func: &Function, list: &[Expr]) -> bool {
     list.iter().all(|&e| func.ty(e).dtype() == Some(DType::Float32))
 }
 
-/// Checks that the sizes of queries, transposed keys, values, results and scores provably match. `None` if they do not.
-fn check_sizes(func: &Function, [q, kt, v]: [Expr; 3], out: &[Sym], scores: &[Sym]) -> Option<()> {
-    let (q, kt, v) = (func.ty(q).dims()?, func.ty(kt).dims()?, func.ty(v).dims()?);
+/// Returns the dims of queries, keys and values.
+fn operand_dims(func: &Function, operands: [Expr; 3]) -> Result<[&[Sym]; 3], &'static str> {
+    let [q, k, v] = operands.map(|e| func.ty(e).dims().ok_or(UNKNOWN_DIMS));
+    Ok([q?, k?, v?])
+}
+
+/// Checks that the sizes of queries, transposed keys, values, results and scores provably match.
+fn check_sizes(
+    func: &Function,
+    operands: [Expr; 3],
+    out: &[Sym],
+    scores: &[Sym],
+) -> Result<(), &'static str> {
+    let [q, kt, v] = operand_dims(func, operands)?;
     let rank = scores.len();
     if !(3..=4).contains(&rank) || [q, kt, v, out].iter().any(|d| d.len() != rank) {
-        return None;
+        return Err(OTHER_RANK);
     }
     let batch_rank = rank - 2;
     let same_batch = [q, kt, v, out].iter().all(|d| d[..batch_rank] == scores[..batch_rank]);
@@ -267,12 +334,16 @@ fn check_sizes(func: &Function, [q, kt, v]: [Expr; 3], out: &[Sym], scores: &[Sy
         && v[batch_rank] == keys
         && out[batch_rank] == rows
         && out[batch_rank + 1] == v[batch_rank + 1];
-    (same_batch && sizes_match).then_some(())
+    if same_batch && sizes_match { Ok(()) } else { Err(UNKNOWN_SIZES) }
 }
 
-/// Returns the [`broadcast_dims`] of a bias; `None` if it is not a float tensor.
-fn bias_dims(func: &Function, bias: Expr, scores: &[Sym]) -> Option<Vec<bool>> {
-    if is_float(func, bias) { broadcast_dims(func, bias, scores) } else { None }
+/// Returns the [`broadcast_dims`] of a bias, which must be a float tensor.
+fn bias_dims(func: &Function, bias: Expr, scores: &[Sym]) -> Result<Vec<bool>, &'static str> {
+    if !is_float(func, bias) {
+        return Err("the bias is not a float tensor");
+    }
+    broadcast_dims(func, bias, scores)
+        .ok_or("a size of the bias is neither 1 nor known to be that of the scores")
 }
 
 /// Returns, for each dim of a bias or mask, counted from the last, whether its size is that of the scores. `None` if a size is

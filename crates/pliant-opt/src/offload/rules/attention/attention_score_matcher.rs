@@ -63,6 +63,22 @@ pub(super) fn match_scores(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Opt
     match_layers(cx, e, dims, ScoreMatch::default(), &mut remaining_visits)
 }
 
+/// Returns the reason why [`match_scores`] does not recognise the scores of an attention in `e`, the operand of the softmax.
+pub(super) fn scores_problem(cx: &RewriteCx<'_>, e: Expr) -> &'static str {
+    let mut pending = vec![e];
+    for _ in 0..MAX_VISITED {
+        let Some(e) = pending.pop() else { break };
+        let e = uncast(cx, strip_factors(cx, uncast(cx, e), &mut { 1.0 }));
+        if defining_operands(cx, e, MATMUL).is_some() {
+            return "the kernel does not support the operators between the matmul of queries and keys and the softmax";
+        }
+        for op in [ADD, WHERE, TANH] {
+            pending.extend(defining_operands(cx, e, op).into_iter().flatten());
+        }
+    }
+    "the operand of the softmax is not computed by a matmul of queries and keys"
+}
+
 /// The state of the search: the operators on the scores that have been matched so far, from the softmax towards the matmul.
 #[derive(Clone, Default)]
 struct ScoreMatch {

@@ -5,12 +5,20 @@ use pliant_ir::relax::{Expr, ExprData};
 use pliant_ir::{AttrValue, Op};
 use pliant_pass::pattern::RewriteCx;
 
+use super::attention_matcher::OTHER_READERS;
 use super::attention_score_matcher::Scores;
-use super::half_precision_casts::{before_widening, uncast_single_reader, uncast_with_readers};
+use super::half_precision_casts::{
+    before_widening, uncast, uncast_single_reader, uncast_with_readers,
+};
 use super::positional_masks::is_constant_false;
 use super::score_scale_factors::scalar_value;
 use super::{ReadCounts, SOFTMAX, WHERE};
 use crate::common::matmul_and_conv_operands::{defining_attrs, defining_operands};
+use crate::offload::offload_rule::KeepReason;
+
+/// The reason why an attention is kept whose softmax weights are replaced by zeros.
+const OTHER_CONDITION: &str =
+    "the kernel does not support the condition under which softmax weights are replaced by zeros";
 
 const EQUAL: Op = Op::new("relax.equal");
 const ISNAN: Op = Op::new("relax.isnan");
@@ -55,33 +63,54 @@ impl ZeroGuard {
     }
 }
 
-/// Returns the softmax that computes attention weights, and the condition under which the weights are replaced by zeros. `None`
-/// if anything else reads the softmax or the intermediate values.
+/// Whether a value is a softmax, or a softmax some of whose elements `R.where` replaces, possibly cast to another float type.
+pub(super) fn is_softmax(cx: &RewriteCx<'_>, weights: Expr) -> bool {
+    let weights = uncast(cx, weights);
+    let softmax = match defining_operands(cx, weights, WHERE).as_deref() {
+        Some(&[_, _, kept]) => uncast(cx, kept),
+        _ => weights,
+    };
+    defining_operands(cx, softmax, SOFTMAX).is_some()
+}
+
+/// Returns the softmax that computes attention weights, and the condition under which the weights are replaced by zeros.
+///
+/// # Errors
+/// The reason why the attention is kept, for example because anything else reads the softmax or the intermediate values.
 pub(super) fn guarded_softmax(
     cx: &RewriteCx<'_>,
     read_counts: &ReadCounts,
     weights: Expr,
-) -> Option<(Expr, ZeroGuard)> {
-    let weights = uncast_single_reader(cx, read_counts, weights)?;
+) -> Result<(Expr, ZeroGuard), KeepReason> {
+    let weights = uncast_single_reader(cx, read_counts, weights).ok_or(OTHER_READERS)?;
     if defining_operands(cx, weights, SOFTMAX).is_some() {
-        return Some((weights, ZeroGuard::None));
+        return Ok((weights, ZeroGuard::None));
     }
-    let [condition, zero, kept] = defining_operands(cx, weights, WHERE)?[..] else { return None };
+    let Some(&[condition, zero, kept]) = defining_operands(cx, weights, WHERE).as_deref() else {
+        return Err(KeepReason::NotApplicable);
+    };
     if scalar_value(cx, zero) != Some(0.0) || cx.func.ty(weights).dims() != cx.func.ty(kept).dims()
     {
-        return None;
+        return Err("softmax weights are replaced by other numbers than zeros".into());
     }
     if let Some(args) = defining_operands(cx, condition, ISNAN) {
         // `isnan` reads the softmax too.
-        let softmax = uncast_with_readers(cx, read_counts, kept, 2)?;
+        let softmax = uncast_with_readers(cx, read_counts, kept, 2).ok_or(OTHER_READERS)?;
         let is_guard =
             same_var(cx, args[0], kept) && read_counts.read_at_most(cx.func, condition, 1);
-        return is_guard.then_some((softmax, ZeroGuard::Nan));
+        return if is_guard { Ok((softmax, ZeroGuard::Nan)) } else { Err(OTHER_CONDITION.into()) };
     }
-    let softmax = uncast_single_reader(cx, read_counts, kept)?;
+    let softmax = uncast_single_reader(cx, read_counts, kept).ok_or(OTHER_READERS)?;
     if is_constant_false(cx, condition) {
-        return Some((softmax, ZeroGuard::None));
+        return Ok((softmax, ZeroGuard::None));
     }
+    let sum = fully_masked_sum(cx, condition).ok_or(OTHER_CONDITION)?;
+    Ok((softmax, ZeroGuard::Sum(sum)))
+}
+
+/// If a condition holds for the queries with minus infinity in all elements of a tensor, returns this tensor; `None` for other
+/// conditions.
+fn fully_masked_sum(cx: &RewriteCx<'_>, condition: Expr) -> Option<Expr> {
     let args = defining_operands(cx, condition, EQUAL)?;
     let largest = match (scalar_value(cx, args[0]), scalar_value(cx, args[1])) {
         (None, Some(f64::NEG_INFINITY)) => args[0],
@@ -98,7 +127,7 @@ pub(super) fn guarded_softmax(
     let rank = cx.func.ty(of).dims()?.len() as i64;
     let last = matches!(axes[..], [axis] if axis == -1 || axis == rank - 1);
     let kept = attrs.get("keepdims").and_then(AttrValue::as_bool) == Some(true);
-    (last && kept).then_some((softmax, ZeroGuard::Sum(of)))
+    (last && kept).then_some(of)
 }
 
 /// Whether two operands are the same variable.

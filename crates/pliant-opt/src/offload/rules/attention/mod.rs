@@ -191,8 +191,9 @@ impl Rule for AttentionRule {
             OPERATOR_PATTERNS => attention_matcher::match_transposed(&mut cx, read_counts, root),
             _ => attention_matcher::match_operator_call(&mut cx, root),
         };
-        let Some(attention) = attention else {
-            return Ok(Err("the attention's operands are not float32 with sizes that provably fit, or its weights have other readers".into()));
+        let attention = match attention {
+            Ok(attention) => attention,
+            Err(kept) => return Ok(Err(kept)),
         };
         let attention = half_precision_casts::widen_operands(&mut cx, attention)?;
         let by_tokens = rule != OPERATOR_PATTERNS
