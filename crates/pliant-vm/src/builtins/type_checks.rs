@@ -73,8 +73,8 @@ pub(super) fn tensor_info(args: Args<'_>) -> Result<Value, VmError> {
     Err(VmError::check(kind, text + &help))
 }
 
-/// Returns a help text about the conversion of `value` to a tensor of the dtype, if it is a tensor of another dtype, or a tuple or
-/// shape, to which a Python list is converted; otherwise an empty string.
+/// Returns a help text about the conversion of `value` to a tensor of the dtype, if it is a tensor of another dtype, or a tuple
+/// or shape, to which a Python list is converted; otherwise an empty string.
 fn conversion_help(value: &Value, dtype: Option<DType>) -> String {
     match (value, dtype) {
         (Value::Tensor(tensor), Some(dtype)) if tensor.dtype() != dtype => {
