@@ -163,5 +163,5 @@ def input_relations() -> Outcome:
     return Outcome(
         None if not accepted else False,
         f"{len(broken) - len(accepted)} of {len(broken)} broken relations are refused by a loaded model; a call of one input takes {call:.1f} us in all",
-        "; ".join(accepted) or "the checks are not timed separately; ranges and divisibility are in tests/python/test_range_operator.py",
+        "; ".join(accepted) or "the checks are not timed separately; ranges and divisibility are in tests/python/test_onnx_shapes.py",
     )

@@ -267,6 +267,18 @@ pub const EXEC_MODE: &str = "exec_mode";
 
 /// A validated program: functions, constants and the `kernels` section. An executable is immutable,
 /// so several VMs can share it.
+///
+/// # Example
+/// ```
+/// use pliant_exec::{ExecBuilder, Param, Reg};
+///
+/// let mut b = ExecBuilder::new();
+/// b.begin_function("main", vec![Param::new("x")], "");
+/// b.emit_ret(Reg(0));
+/// b.end_function();
+/// let executable = b.get().unwrap();
+/// assert!(executable.as_text().contains("main"));
+/// ```
 #[derive(Debug)]
 pub struct Executable {
     pub(crate) funcs: Vec<FuncDef>,

@@ -22,6 +22,31 @@ pub struct PassInfo<'a> {
 }
 
 /// A pass: a transformation of a module.
+///
+/// # Example
+/// ```
+/// use pliant_ir::IRModule;
+/// use pliant_pass::{ModulePass, PassContext, PassError};
+///
+/// /// Rejects modules of more than 1000 functions.
+/// struct LimitFunctions;
+///
+/// impl ModulePass for LimitFunctions {
+///     fn name(&self) -> &str {
+///         "LimitFunctions"
+///     }
+///
+///     fn run(&self, module: IRModule, _: &PassContext) -> Result<IRModule, PassError> {
+///         match module.functions.len() {
+///             0..=1000 => Ok(module),
+///             n => Err(PassError::user(format!("the module has {n} functions"))),
+///         }
+///     }
+/// }
+///
+/// let context = PassContext::new(pliant_ops::registry());
+/// assert!(LimitFunctions.apply(IRModule::default(), &context).is_ok());
+/// ```
 pub trait ModulePass: Send + Sync {
     /// The name of the pass, as used in the table of passes and on the command line.
     fn name(&self) -> &str;
@@ -183,6 +208,33 @@ fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
 }
 
 /// A pass that transforms each graph function separately. Functions are processed in parallel.
+///
+/// # Example
+/// ```
+/// use pliant_ir::{AttrValue, relax::Function};
+/// use pliant_pass::{FunctionPass, ModulePass, PassContext, PassError};
+///
+/// /// Records the name of each function in its attribute `original_name`.
+/// struct RecordNames;
+///
+/// impl FunctionPass for RecordNames {
+///     fn name(&self) -> &str {
+///         "RecordNames"
+///     }
+///
+///     fn run_on(&self, name: &str, func: &mut Function, _: &PassContext) -> Result<(), PassError> {
+///         func.attrs.insert("original_name".into(), AttrValue::str(name));
+///         Ok(())
+///     }
+/// }
+///
+/// let text = "@R.function\ndef f(x: R.Object):\n    return x\n";
+/// let module = pliant_script::parse_module(text, pliant_ops::registry()).unwrap();
+/// let context = PassContext::new(pliant_ops::registry());
+/// let module = RecordNames.apply(module, &context).unwrap();
+/// let (_, f) = module.relax_funcs().next().unwrap();
+/// assert_eq!(f.attrs.get("original_name").and_then(AttrValue::as_str), Some("f"));
+/// ```
 pub trait FunctionPass: Send + Sync {
     /// The name of the pass, as used in the table of passes and on the command line.
     fn name(&self) -> &str;

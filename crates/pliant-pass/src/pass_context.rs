@@ -13,6 +13,15 @@ use crate::pass_error::PassError;
 use crate::pass_instruments::Instrument;
 
 /// The options, instruments and cancellation token of one run of passes.
+///
+/// # Example
+/// ```
+/// use pliant_pass::PassContext;
+///
+/// let mut context = PassContext::new(pliant_ops::registry());
+/// context.disabled.insert("FoldConstant".to_string());
+/// assert!(!context.enables("FoldConstant", 2) && context.enables("FuseOps", 0));
+/// ```
 #[derive(Clone)]
 pub struct PassContext {
     /// The optimisation level. Passes whose own level is higher are skipped. Default: 2.

@@ -12,6 +12,31 @@ use crate::pass_error::PassError;
 
 /// An observer that is called before and after every pass. A sequence of passes is itself a pass: it is observed before its first
 /// pass and after its last one.
+///
+/// # Example
+/// ```
+/// use std::sync::{Arc, Mutex};
+///
+/// use pliant_ir::IRModule;
+/// use pliant_pass::{Instrument, ModulePass, PassContext, PassError, PassInfo, Sequential};
+///
+/// /// Lists the passes that run.
+/// #[derive(Default)]
+/// struct Names(Mutex<Vec<String>>);
+///
+/// impl Instrument for Names {
+///     fn before(&self, pass: &PassInfo<'_>, _: &IRModule, _: &PassContext) -> Result<(), PassError> {
+///         self.0.lock().unwrap().push(pass.name.to_string());
+///         Ok(())
+///     }
+/// }
+///
+/// let names = Arc::new(Names::default());
+/// let mut context = PassContext::new(pliant_ops::registry());
+/// context.instruments.push(names.clone());
+/// Sequential::new("nothing", Vec::new()).apply(IRModule::default(), &context).unwrap();
+/// assert_eq!(*names.0.lock().unwrap(), ["nothing"]);
+/// ```
 pub trait Instrument: Send + Sync {
     /// Decides whether a pass runs. A pass is skipped if any instrument returns false. This method is called before
     /// [`before`](Self::before), and it is not called for passes in [`PassContext::required`].

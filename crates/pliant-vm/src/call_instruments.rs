@@ -54,6 +54,24 @@ pub enum InstrumentAction {
 }
 
 /// A callback that the VM invokes before and after each call of a program.
+///
+/// # Example
+/// ```
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicU64, Ordering};
+///
+/// use pliant_vm::Instrument;
+///
+/// let calls = Arc::new(AtomicU64::new(0));
+/// let counter = calls.clone();
+/// let instrument = Instrument::observer(move |event| {
+///     if event.before {
+///         counter.fetch_add(1, Ordering::Relaxed);
+///     }
+/// });
+/// // `VirtualMachine::set_instrument(Some(instrument))` counts the calls of all later runs.
+/// # let _ = instrument;
+/// ```
 #[derive(Clone)]
 pub struct Instrument {
     callback: Arc<dyn Fn(&CallEvent<'_>) -> InstrumentAction + Send + Sync>,

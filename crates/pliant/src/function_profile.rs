@@ -51,7 +51,8 @@ impl CalleeProfile {
     }
 }
 
-/// The time that each function took in several runs. `Display` prints a table; `{:.10}` limits it to ten functions.
+/// The time that each function took in several runs. `Display` prints a table; `{:.10}` limits it to ten functions. [`profile`]
+/// has an example.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// The number of runs.
