@@ -2,9 +2,10 @@
 //! group and add an entry to that file's `OPS`.
 
 mod ai_onnx_ml;
-mod bitcast_det;
+mod bitcast;
 mod clip;
 mod concat_split;
+mod determinant;
 mod elementwise;
 mod gather_scatter;
 mod if_node;
@@ -48,7 +49,8 @@ const fn op(name: &'static str, convert: fn(&mut Node<'_, '_>) -> ConvertResult)
 
 /// The tables of operators, one for each group.
 const GROUPS: &[&[OnnxOp]] = &[
-    bitcast_det::OPS,
+    bitcast::OPS,
+    determinant::OPS,
     clip::OPS,
     if_node::OPS,
     elementwise::OPS,

@@ -1,4 +1,4 @@
-//! Converters of `BitCast` and `Det`. Both operators are implemented by host functions.
+//! Converter of `BitCast`, which calls a host function.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -11,7 +11,7 @@ use crate::initializer_tensors;
 use crate::node::{ConvertResult, ExprResult, Node};
 use crate::subbyte_types::{is_narrow_float, narrow_type};
 
-pub(super) static OPS: &[OnnxOp] = &[op("BitCast", bit_cast), op("Det", det)];
+pub(super) static OPS: &[OnnxOp] = &[op("BitCast", bit_cast)];
 
 fn bit_cast(n: &mut Node<'_, '_>) -> ConvertResult {
     let to = n.attrs().int("to")?;
@@ -50,19 +50,4 @@ fn cast_bits(n: &mut Node<'_, '_>, x: Expr, to: DType) -> ExprResult {
     let element = n.func().dtype_value(to);
     let y = n.call_host(host_functions::BITCAST, &[x, element])?;
     Ok(n.object_to_tensor(y, Some(&dims), to))
-}
-
-/// Converts `Det`: computes the determinants of the matrices in the last two dims.
-fn det(n: &mut Node<'_, '_>) -> ConvertResult {
-    let x = n.tensor(0)?;
-    let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
-    let [batch @ .., rows, columns] = dims.as_slice() else {
-        let rank = dims.len();
-        let text = format!("the input must have at least 2 dims, but has {rank}");
-        return Err(Problem::invalid(text));
-    };
-    let square = n.func().syms.eq(*rows, *columns);
-    n.importer.record_constraint(square);
-    let y = n.call_host(host_functions::DET, &[x])?;
-    Ok(vec![n.object_to_tensor(y, Some(batch), dtype).into()])
 }
