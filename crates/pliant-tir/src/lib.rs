@@ -11,7 +11,7 @@
 //! | `check_bounds` | CheckBounds: inserts a run-time check of each index that is not provably in bounds |
 //! | `access_guards` | variable bindings and checks in front of a statement, which ensure that its accesses are in bounds |
 //! | `index_range_analysis`, `overflow_analysis` | facts about indices and sizes, and integer arithmetic that cannot overflow |
-//! | `slow_inner_loops` | finds slow innermost loops, for `explain` |
+//! | `slow_inner_loop_diagnostics` | finds slow innermost loops, for `explain` |
 //! | `vector_math_checks` | inserts assertions in front of all calls of vector math functions, for test builds |
 //! | `schedule/` | DefaultSchedule: emits efficient loops for stages, which are loop nests around one block |
 //! | `lower_block_init`, `convert_blocks_to_loops` | LowerInitBlock and ConvertBlocksToLoops: replace blocks by statements in plain loops |
@@ -37,7 +37,7 @@ pub mod overflow_analysis;
 pub mod reuse_output_buffer;
 pub mod schedule;
 pub mod simplify_loop_functions;
-pub mod slow_inner_loops;
+pub mod slow_inner_loop_diagnostics;
 pub mod stack_guard;
 pub mod statement_traversal;
 pub mod unroll_loops;

@@ -13,7 +13,7 @@ use pliant_pass::{Remark, RemarkKind, Remarks};
 /// Adds a remark for each slow innermost loop of lowered loop functions.
 pub(crate) fn remark_slow_loops(lowered: &IRModule, remarks: &Remarks) {
     for (name, func) in lowered.prim_funcs() {
-        for slow in pliant_tir::slow_inner_loops::slow_loops(func) {
+        for slow in pliant_tir::slow_inner_loop_diagnostics::slow_loops(func) {
             remarks.add(Remark {
                 kind: RemarkKind::Analysis,
                 rule: "loops".into(),
