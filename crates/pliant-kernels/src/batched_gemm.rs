@@ -2,8 +2,8 @@
 //!
 //! Method: threads of the worker team compute pieces, with the micro-kernels of [`crate::matmul`],
 //! or with the crate `gemm` for operand layouts that [`crate::matmul`] does not support.
-//! [`crate::algorithm_selection::gemm`] decides how batches are divided. Measured: both tables of
-//! matrix products in `docs/internals/measurements/products.md`.
+//! [`crate::algorithm_selection::gemm`] decides how batches are divided. For measurements, see both
+//! tables of matrix products in `docs/internals/measurements/products.md`.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_CANCELLED, STATUS_OK};
 

@@ -1,7 +1,7 @@
 //! The implementation of the declared kernel `pack_int8`, which packs 8-bit matrices into panels.
 //!
-//! Method: panels in parallel, four rows at a time. If the rows of the matrix are contiguous, four
-//! vectors are interleaved; otherwise elements are copied one by one.
+//! Method: panels are packed in parallel, four rows at a time. If the rows of the matrix are
+//! contiguous, four vectors are interleaved; otherwise elements are copied one by one.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
 use pliant_kernel_api::kernels::pack_int8::KERNEL;
@@ -126,8 +126,8 @@ unsafe fn load(m: &Matrix, from: *const u8, to: &mut [u8]) {
     }
 }
 
-/// Interleaves four rows, so that the four elements of a column are adjacent (a quad), and adds the
-/// rows to the column sums.
+/// Interleaves four rows, so that the four elements of a column are adjacent, and adds the rows to
+/// the column sums.
 ///
 /// # Safety
 /// `4 * width` elements are writable.

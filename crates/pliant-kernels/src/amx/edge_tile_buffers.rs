@@ -4,7 +4,8 @@
 use super::{BLOCK_COLUMNS, LINE};
 use crate::matmul::row_tiling::TILE_ROWS;
 
-/// Number of rows of B that a step reads. A row consists of 32-bit words.
+/// Number of 32-bit words of a row of a tile register. A step multiplies each word of a row of A by
+/// one row of words of B, so this is also the number of rows of words of B that a step reads.
 const WORDS: usize = LINE / size_of::<u32>();
 
 /// The buffers of a block: a zero-padded copy of the incomplete last step of B, and the sums of the
@@ -26,8 +27,8 @@ impl<T: Copy + Default> Edge<T> {
         Edge { b: [0; _], c: [T::default(); _] }
     }
 
-    /// Copies `rows` rows of B with `words` words each, and fills the rest of the buffer with zeros. The rows of B are
-    /// `b_row` bytes apart, and need not be aligned.
+    /// Copies `rows` rows of B with `words` 32-bit words each, and fills the rest of the buffer
+    /// with zeros. The rows of B are `b_row` bytes apart, and need not be aligned.
     ///
     /// # Safety
     /// The words are readable.

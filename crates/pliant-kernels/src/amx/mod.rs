@@ -9,8 +9,8 @@
 //! same packing as for vectors, so panels are read in place. An incomplete last step reads copies
 //! that are padded with zeros.
 //!
-//! Measured from the first-level cache: 8 to 10 times the peak of float32 with bfloat16, 14 to 16
-//! times with bytes.
+//! With operands in the first-level cache, the measured peak is 8 to 10 times the peak of float32
+//! for bfloat16, and 14 to 16 times for 8-bit integers.
 //!
 //! A thread configures its registers before use, and releases them ([`TileRegisters`]). A process
 //! must first request permission from the operating system
@@ -31,7 +31,7 @@ pub use assembly_kernels::{Block, KRange};
 pub use edge_tile_buffers::Edge;
 pub use tile_registers::TileRegisters;
 
-/// Number of bytes of a row of a tile register: 16 columns of one 32-bit word.
+/// Number of bytes of a row of a tile register. A row has 16 columns of one 32-bit word each.
 pub const LINE: usize = 64;
 /// Number of rows of a tile register.
 const ROWS: usize = TILE_ROWS / 2;

@@ -12,9 +12,9 @@
 //! use dot products with the keys in place. Keys that the masks hide from all rows of a block are
 //! not read.
 //!
-//! [`crate::algorithm_selection::attention`] decides which of these runs. Measured: "Attention" in
-//! `docs/internals/measurements/attention.md`, with the gains of packing values and of skipping
-//! weights of 0.
+//! [`crate::algorithm_selection::attention`] decides which of these runs. For measurements, see
+//! "Attention" in `docs/internals/measurements/attention.md`, which also states the gains from
+//! packing values and from skipping weights of 0.
 //!
 //! | module | owns |
 //! |---|---|

@@ -8,9 +8,9 @@
 //! tile covers only the keys to which all rows of the sliver attend, and each row adds its other
 //! keys separately.
 //!
-//! Method: the matmul micro-kernel on values in place or packed. Measured: under "Attention" in
-//! `docs/internals/measurements/attention.md`, with the gain of packing values with a large stride.
-//! The check for infinities was not measured separately.
+//! Method: the matmul micro-kernel reads the values in place or packed. For measurements, see
+//! "Attention" in `docs/internals/measurements/attention.md`, which also states the gain from
+//! packing values with a large stride. The check for infinities was not measured separately.
 
 use std::ops::Range;
 

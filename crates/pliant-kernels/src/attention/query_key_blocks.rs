@@ -1,9 +1,10 @@
 //! Computes attention for a range of query rows: loops over blocks of rows, and for each block of
 //! rows over blocks of keys.
 //!
-//! Method: scores by the matmul kernel from packed keys, softmax in place, then the product of
-//! weights and values. Several blocks of keys are processed as in FlashAttention (Dao et al.,
-//! 2022). Measured as a whole: "Attention" in `docs/internals/measurements/attention.md`.
+//! Method: the matmul kernel computes scores from packed keys, softmax runs in place, and the
+//! matmul kernel multiplies the weights by the values. Several blocks of keys are processed as in
+//! FlashAttention (Dao et al., 2022). For measurements, see "Attention" in
+//! `docs/internals/measurements/attention.md`.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;

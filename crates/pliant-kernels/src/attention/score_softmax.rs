@@ -5,10 +5,10 @@
 //! A row is read two or three times while it is in the nearest caches. Rows keep their maximum and
 //! their sum across blocks of keys; the results of earlier blocks are scaled by [`Row::factor`].
 //!
-//! Method: online softmax (Milakov and Gimelshein, 2018): a running maximum and sum; a single pass
-//! if all scores are present. Measured: under "Attention" in
-//! `docs/internals/measurements/attention.md`, with the time of the exponentials and the gain from
-//! skipping weights of 0.
+//! Method: online softmax (Milakov and Gimelshein, 2018) with a running maximum and sum. If the
+//! block contains all keys, one step of the method is enough. For measurements, see "Attention" in
+//! `docs/internals/measurements/attention.md`, which also states the time of the exponentials and
+//! the gain from skipping weights of 0.
 
 use crate::math;
 use crate::simd::MathLanes;
@@ -76,8 +76,8 @@ pub struct ScoreBlock<'a> {
     pub mask_before_bias: bool,
     /// The result of rows whose weights are all 0.
     pub fully_masked: f32,
-    /// Whether rows whose weights are NaN have the same result as rows whose weights are all 0,
-    /// `fully_masked`.
+    /// Whether a row whose weights are NaN is treated as fully masked: its result is
+    /// `fully_masked`, as for a row whose weights are all 0.
     pub nan_is_fully_masked: bool,
     /// The states of the rows of the block.
     pub rows: &'a mut [Row],
@@ -351,7 +351,8 @@ unsafe fn exponentials<L: MathLanes<Elem = f32> + Reduce>(
 /// Scales rows of results. After the last block of keys (`last`), multiplies each row by the
 /// reciprocal of its sum of weights; after earlier blocks, multiplies it by [`Row::factor`]. After
 /// the last block, a row whose sum of weights is 0 attends to no key, and its results are set to
-/// [`ScoreBlock::fully_masked`].
+/// [`ScoreBlock::fully_masked`]. With [`ScoreBlock::nan_is_fully_masked`], the same applies to a
+/// row whose sum of weights is NaN.
 ///
 /// # Safety
 /// The conditions of [`softmax_rows`] hold; `out` has the rows and columns of the results.

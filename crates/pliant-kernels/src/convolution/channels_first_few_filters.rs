@@ -7,8 +7,8 @@
 //! so that the inputs of adjacent results are adjacent. The sums stay in registers over all taps
 //! and channels.
 //!
-//! Method: direct convolution in registers over channels-first images. Measured: "Convolution" in
-//! `docs/internals/measurements/convolution.md`.
+//! Method: direct convolution in registers over channels-first images. For measurements, see
+//! "Convolution" in `docs/internals/measurements/convolution.md`.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};
 use pliant_machine::isa::Isa;
@@ -86,7 +86,8 @@ struct LineArgs<'a> {
 /// Computes a convolution. Returns a kernel status: 0 on success.
 ///
 /// # Safety
-/// The machine has `isa`. All elements are valid, and the results overlap no operand. [`applies`] holds.
+/// The machine has `isa`. All elements of the operands and the results are valid, and the results
+/// overlap no operand. [`applies`] holds.
 pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: &Sizes) -> i64 {
     let weight_count = s.kernel.iter().product::<usize>() * s.channels * s.filters;
     let planes = Planes::of(s);
@@ -144,7 +145,7 @@ unsafe fn unpack(c: &Convolution, s: &Sizes, to: *mut f32) {
 /// status: 0 on success.
 ///
 /// # Safety
-/// The machine has `isa`. All elements are valid.
+/// The machine has `isa`. All elements of the input and of the planes are valid.
 unsafe fn copy_planes(
     isa: Isa,
     runtime: &KernelRuntime,

@@ -7,7 +7,7 @@
 //! place. Taps outside of the input are skipped.
 //!
 //! Method: register tiles of a matrix product, with the inner dimension (channels) in the vector
-//! lanes. Measured: "Convolution" in `docs/internals/measurements/convolution.md`.
+//! lanes. For measurements, see "Convolution" in `docs/internals/measurements/convolution.md`.
 
 use std::ops::Range;
 
@@ -54,7 +54,8 @@ struct Results<'a> {
 /// success.
 ///
 /// # Safety
-/// The machine has `isa`. All elements are valid, and the results overlap no operand. [`applies`] holds.
+/// The machine has `isa`. All elements of the operands and the results are valid, and the results
+/// overlap no operand. [`applies`] holds.
 pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: &Sizes) -> i64 {
     let taps: usize = s.kernel.iter().product();
     let depth = taps * s.channels;

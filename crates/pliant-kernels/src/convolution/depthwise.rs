@@ -11,8 +11,8 @@
 //! registers, and each input is loaded once for all taps of a filter row. All implementations sum
 //! in the same order.
 //!
-//! Method: direct convolution, without a matrix product. Measured: "depthwise" under "Convolution"
-//! in `docs/internals/measurements/convolution.md`.
+//! Method: direct convolution, without a matrix product. For measurements, see the case "depthwise"
+//! under "Convolution" in `docs/internals/measurements/convolution.md`.
 
 use std::ops::Range;
 
@@ -38,7 +38,8 @@ const VECTORS: usize = 4;
 /// channels last. Returns a kernel status: 0 on success.
 ///
 /// # Safety
-/// The machine has `isa`. All elements are valid, and the results overlap no operand.
+/// The machine has `isa`. All elements of the operands and the results are valid, and the results
+/// overlap no operand.
 pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: &Sizes) -> i64 {
     let lines = s.output[0] * s.output[1];
     let run = for_isa!(isa, compute_line(l: &Line<'_>, clip: Option<&TileEpilogue>)).0;

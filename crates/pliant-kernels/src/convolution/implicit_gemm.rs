@@ -140,7 +140,8 @@ struct Scratch([MaybeUninit<f32>; MAX_BLOCK_PIXELS * MAX_TILE_COLUMNS]);
 /// kernel status: 0 on success.
 ///
 /// # Safety
-/// The machine has `isa`. All elements are valid, and the results overlap no operand.
+/// The machine has `isa`. All elements of the operands and the results are valid, and the results
+/// overlap no operand.
 pub(super) unsafe fn run(
     isa: Isa,
     runtime: &KernelRuntime,

@@ -15,7 +15,7 @@
 //! instead of 36, or 36 instead of 144 (`winograd`).
 //!
 //! The arguments and [`crate::algorithm_selection::convolution`] decide which implementation runs.
-//! Measured: "Convolution" in `docs/internals/measurements/convolution.md`.
+//! For measurements, see "Convolution" in `docs/internals/measurements/convolution.md`.
 //!
 //! | module | owns |
 //! |---|---|

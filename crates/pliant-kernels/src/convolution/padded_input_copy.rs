@@ -14,7 +14,8 @@ use pliant_machine::isa::Isa;
 /// success.
 ///
 /// # Safety
-/// The machine has `isa`. All elements are valid. The images do not overlap.
+/// The machine has `isa`. All elements of the input and of `padded` are valid, and the two do not
+/// overlap.
 pub(super) unsafe fn copy_padded(
     isa: Isa,
     runtime: &KernelRuntime,

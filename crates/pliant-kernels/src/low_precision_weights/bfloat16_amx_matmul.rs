@@ -6,8 +6,9 @@
 //! columns of B over the same 512 values of k takes 32 KB and stays in the first-level cache while
 //! it is multiplied by all rows of the block.
 //!
-//! Measured: from five rows on, under "Weights of 4, 8 and 16 bits" in
-//! `docs/internals/measurements/low-precision-weights.md`.
+//! For measurements, see "Weights of 4, 8 and 16 bits" in
+//! `docs/internals/measurements/low-precision-weights.md`. Cases of five or more rows use this
+//! implementation.
 
 use std::arch::x86_64::*;
 use std::ops::Range;

@@ -6,9 +6,9 @@
 //! time. The sum of a group is scaled when it is complete. For more rows, a slice of 128 rows of a
 //! panel is converted to float32 in scratch memory, and all tiles of the float32 micro-kernel read
 //! it from the first-level cache. If there are enough panels, the work is divided only by panels,
-//! so that one thread converts each slice. The whole operand is never copied. Measured against
-//! float32, with the cost of zero points: "Weights of 4, 8 and 16 bits" in
-//! `docs/internals/measurements/low-precision-weights.md`.
+//! so that one thread converts each slice. The whole operand is never copied. For measurements, see
+//! "Weights of 4, 8 and 16 bits" in `docs/internals/measurements/low-precision-weights.md`, which
+//! compares with float32 and states the cost of zero points.
 //!
 //! | module | owns |
 //! |---|---|
@@ -69,9 +69,11 @@ pub struct LowPrecisionGemm {
     /// Number of adjacent rows of B, along `k`, that share a scale: an even number, or the number
     /// of all rows.
     pub group: i64,
-    /// The scales `[panels, groups, width]`; null if all are 1, as for bfloat16.
+    /// The address of the scales, an array of shape `[panels, groups of rows, columns of a panel]`;
+    /// null if all are 1, as for bfloat16.
     pub scales: *const f32,
-    /// The zero points, with the layout of the scales; null if all are 0, as for bfloat16.
+    /// The address of the zero points, in the layout of the scales; null if all are 0, as for
+    /// bfloat16.
     pub zeros: *const f32,
     /// The address of C, whose rows are contiguous.
     pub c: *mut f32,

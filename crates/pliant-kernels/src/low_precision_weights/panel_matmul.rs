@@ -6,9 +6,10 @@
 //! sum of a group instead would cause cancellation, and NaN if an element of A is infinite.
 //!
 //! Method: for few rows, stored bits are converted to float32 in registers and multiplied there.
-//! For many rows, the converted weights are written to memory for the float32 micro-kernel.
-//! Measured: "Weights of 4, 8 and 16 bits" in
-//! `docs/internals/measurements/low-precision-weights.md`, with the cost of zero points.
+//! For many rows, the converted weights are written to memory for the float32 micro-kernel. For
+//! measurements, see "Weights of 4, 8 and 16 bits" in
+//! `docs/internals/measurements/low-precision-weights.md`, which also states the cost of zero
+//! points.
 
 use std::ops::Range;
 

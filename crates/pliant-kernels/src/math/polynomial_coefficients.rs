@@ -30,7 +30,8 @@ pub trait Real: Copy + Send + Sync + 'static {
     /// ln 2 as the sum of two parts. The first part has few significant bits, so that its multiples
     /// are exact.
     const LN2: (f64, f64);
-    /// The argument below which the exponential is 0, and the argument above which half of the exponential is infinite.
+    /// The range to which arguments of the exponential are limited. Below the minimum, `e^x` rounds
+    /// to 0. Above the maximum, even `e^x / 2` overflows, which the hyperbolic functions compute.
     const EXP_RANGE: (f64, f64);
     /// pi/2 as the sum of two parts: the nearest float, and the rounding error of this float.
     const HALF_PI: (f64, f64);

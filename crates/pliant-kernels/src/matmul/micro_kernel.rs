@@ -9,8 +9,9 @@
 //! nothing. The hardware prefetcher covers the operands of the tile itself; the tile prefetches the
 //! data that the caller reads next ([`Prefetch`]).
 //!
-//! Measured: "Products with packed weights" in `docs/internals/measurements/products.md`. The cases
-//! of 64 to 256 rows by 384 x 384 show the speed of the micro-kernel best.
+//! For measurements, see "Products with packed weights" in
+//! `docs/internals/measurements/products.md`. The cases of 64 to 256 rows by 384 x 384 show the
+//! speed of the micro-kernel best.
 
 use crate::epilogue::BiasAndClip;
 use crate::simd::portable_vectors::Array;

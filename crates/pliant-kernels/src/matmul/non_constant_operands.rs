@@ -5,8 +5,9 @@
 //! multiplied, block by block of k, into scratch memory that stays in the second-level cache. If B
 //! is transposed, packing transposes blocks in registers.
 //!
-//! [`crate::algorithm_selection::non_constant_operands`] decides whether B is packed. Measured:
-//! "Products of two non-constant operands" in `docs/internals/measurements/products.md`.
+//! [`crate::algorithm_selection::non_constant_operands`] decides whether B is packed. For
+//! measurements, see "Products of two non-constant operands" in
+//! `docs/internals/measurements/products.md`.
 
 use pliant_exec::abi::STATUS_OK;
 

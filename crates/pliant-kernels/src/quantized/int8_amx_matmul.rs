@@ -7,7 +7,7 @@
 //! signed bytes. Sums are stored in scratch memory, whose rows map to different sets of the
 //! first-level cache, and are finished six rows at a time.
 //!
-//! Measured: "8-bit integers" in `docs/internals/measurements/quantized.md`.
+//! For measurements, see "8-bit integers" in `docs/internals/measurements/quantized.md`.
 //! [`crate::algorithm_selection::tile_registers`] states the number of rows from which tile
 //! registers are used.
 
@@ -22,9 +22,9 @@ use crate::matmul::row_tiling::{TILE_ROWS, slivers, split_evenly};
 use crate::matmul::work_partition::even_part;
 use crate::scratch_memory::Scratch;
 
-/// Number of quads (four adjacent values of k) of each column of B that are multiplied in a step. A
-/// step covers 64 values of k, one row of a tile register.
-const STEP_QUADS: usize = LINE / 4;
+/// Number of 32-bit words of each column of B that a step multiplies. A word contains four adjacent
+/// values of k. A step covers 64 values of k, one row of a tile register.
+const STEP_WORDS: usize = LINE / 4;
 
 thread_local! {
     static ROWS: Scratch = const { Scratch::new() };
@@ -190,7 +190,7 @@ impl RowCopies {
                     columns: width.min(panel_columns - column),
                 };
                 // SAFETY: guaranteed by the caller.
-                unsafe { strip.last_quads(w, edge) };
+                unsafe { strip.copy_incomplete_step(w, edge) };
                 for (row, height) in split_evenly(self.rows.len(), TILE_ROWS) {
                     // SAFETY: guaranteed by the caller.
                     unsafe { strip.multiply(w, self, (row, height), tiles, edge) };
@@ -201,16 +201,16 @@ impl RowCopies {
 }
 
 impl Strip {
-    /// Copies the quads (groups of four values of k) of B for the incomplete last step to `edge`,
-    /// if `k` is not a multiple of the depth of a step.
+    /// If `k` is not a multiple of the depth of a step, copies the part of B for the incomplete
+    /// last step to `edge`.
     ///
     /// # Safety
     /// The conditions of [`block`] hold.
-    unsafe fn last_quads(&self, w: &CheckedGemm, edge: &mut Edge<i32>) {
+    unsafe fn copy_incomplete_step(&self, w: &CheckedGemm, edge: &mut Edge<i32>) {
         if w.k.is_multiple_of(LINE) {
             return;
         }
-        let (whole, b_row) = (w.k / LINE * STEP_QUADS, w.width * 4);
+        let (whole, b_row) = (w.k / LINE * STEP_WORDS, w.width * 4);
         let b = (self.b.wrapping_add(whole * b_row), b_row);
         // SAFETY: guaranteed by the caller; panels consist of whole registers of columns.
         unsafe { edge.copy(b, w.k.div_ceil(4) - whole, self.width) };

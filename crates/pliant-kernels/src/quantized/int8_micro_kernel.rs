@@ -1,13 +1,16 @@
 //! The micro-kernel of 8-bit matrix products. It multiplies a sliver (a few rows of A) by a panel
 //! (columns of B) and keeps the sums in registers over all of k.
 //!
-//! A tile is 6 rows by 4 vectors of 16 sums with AVX-512 VNNI, and 6 rows by 2 vectors of 8 sums
-//! with AVX2. The AVX2 kernel multiplies the even and the odd bytes of quads as 16-bit integers,
-//! since the instruction for bytes saturates. Other machines use scalar code.
+//! Method: as in the float32 micro-kernel ([`crate::matmul::micro_kernel`]), each vector lane
+//! computes one sum. A lane is 32 bits wide and adds the products of four adjacent values of k at a
+//! time. With AVX-512 VNNI, a tile has 6 rows and 4 vectors of 16 sums; with AVX2, 6 rows and 2
+//! vectors of 8 sums. The AVX2 kernel splits the four bytes into even and odd bytes and multiplies
+//! them as 16-bit integers, because the instruction that multiplies bytes saturates. Other machines
+//! use scalar code.
 //!
-//! Method: the same as for float32 ([`crate::matmul::micro_kernel`]), with four adjacent values of
-//! k per lane. Measured: the rates for few rows, and without tile registers for any number of rows,
-//! under "8-bit integers" in `docs/internals/measurements/quantized.md`.
+//! For measurements, see "8-bit integers" in `docs/internals/measurements/quantized.md`. The
+//! micro-kernel computes the cases with few rows. On machines without tile registers, it computes
+//! all cases; the page states their rates, too.
 
 use crate::matmul::micro_kernel::ROWS;
 use pliant_machine::isa::{Isa, Vectors};
@@ -24,9 +27,10 @@ pub struct Tile {
     /// The bit mask by which each 32-bit word of A is XORed, to convert between signed and unsigned
     /// bytes.
     pub flip: u32,
-    /// The address of the first quad (four adjacent values of k) of B.
+    /// The address of the first byte of B. Four adjacent values of k of a column are adjacent in
+    /// memory.
     pub b: *const i8,
-    /// The stride between rows of quads (four adjacent values of k) of B, in bytes.
+    /// The distance in bytes from four rows of B (adjacent values of k) to the next four rows.
     pub b_row: usize,
     /// The address of the first element of C, whose rows are contiguous.
     pub c: *mut i32,
@@ -267,8 +271,8 @@ unsafe fn tile<S: Sums, const R: usize, const V: usize>(t: &Tile) {
     }
 }
 
-/// Adds the products of `COUNT` (1 to 4) adjacent values of k of each row of A and each column of
-/// B.
+/// For each row of A and each column of B, adds the products of `COUNT` (1 to 4) adjacent values of
+/// k to the sum.
 ///
 /// # Safety
 /// The conditions of [`Kernels::run`] hold.

@@ -10,8 +10,8 @@
 //! Sums wrap around on overflow of int32, as in the reference. Tile registers are used if the
 //! machine has them, except for few rows or a very large k.
 //!
-//! Measured, with and without tile registers: "8-bit integers" in
-//! `docs/internals/measurements/quantized.md`.
+//! For measurements, see "8-bit integers" in `docs/internals/measurements/quantized.md`, which
+//! states the rates with and without tile registers.
 //!
 //! | module | owns |
 //! |---|---|

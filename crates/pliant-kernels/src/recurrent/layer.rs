@@ -7,7 +7,7 @@
 //!
 //! Method: the inputs of a range of steps are multiplied by the input weights in one matrix
 //! product. Then each step multiplies the states by the recurrent weights, panel by panel, and
-//! computes the next states of each panel's units. Measured: "Recurrent layers" in
+//! computes the next states of each panel's units. For measurements, see "Recurrent layers" in
 //! `docs/internals/measurements/recurrent.md`.
 
 use std::mem::MaybeUninit;

@@ -6,7 +6,8 @@
 //! while the sums are in the nearest cache. The steps of a range are one job of the worker team.
 //! Each thread computes the same panels in all steps, so that the panels stay in its second-level
 //! cache, and synchronises with the other threads once per step. Both directions are computed in
-//! the same steps. Measured: "Recurrent layers" in `docs/internals/measurements/recurrent.md`.
+//! the same steps. For measurements, see "Recurrent layers" in
+//! `docs/internals/measurements/recurrent.md`.
 //!
 //! | module | owns |
 //! |---|---|

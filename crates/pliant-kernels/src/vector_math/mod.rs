@@ -3,9 +3,10 @@
 //!
 //! The functions execute the operation sequences of [`crate::math`] with the widest vectors of the
 //! machine. Code generators expand the same sequences inline. The functions are declared in
-//! [`pliant_kernel_api::vector_math_functions`]. The results may overwrite an operand. No memory outside
-//! of the slices is accessed. Measured relative to the minimum time for the operations and the
-//! memory accesses: "Elementary functions" in `docs/internals/measurements/functions.md`.
+//! [`pliant_kernel_api::vector_math_functions`]. The results may overwrite an operand. No memory
+//! outside of the slices is accessed. For measurements, see "Elementary functions" in
+//! `docs/internals/measurements/functions.md`, which compares with the minimum time for the
+//! operations and the memory accesses.
 //!
 //! | module | owns |
 //! |---|---|

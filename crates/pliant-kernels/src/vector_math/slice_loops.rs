@@ -1,8 +1,8 @@
 //! The loops of vector math functions (elementary functions over slices): whole vectors, then a masked
 //! vector for the remaining elements.
 //!
-//! Method: one vector at a time, in registers, with the algorithms of [`crate::math`]. Measured:
-//! "Elementary functions" in `docs/internals/measurements/functions.md`.
+//! Method: one vector at a time, in registers, with the algorithms of [`crate::math`]. For
+//! measurements, see "Elementary functions" in `docs/internals/measurements/functions.md`.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 

@@ -154,7 +154,8 @@ impl LineBuffer {
         }
     }
 
-    /// Writes zeros for a range of pixels (one cell each) to all planes of a row.
+    /// Writes zeros to all planes of a row of the line buffer, for a range of pixels. A plane
+    /// contains one cell (array of channels) of each pixel.
     ///
     /// # Safety
     /// The conditions of [`LineBuffer::fill_row`] hold.

@@ -6,8 +6,8 @@
 //! line buffer (`line_buffer`); the copies serve all taps. If all filters belong to one group, each
 //! input is broadcast to all lanes. The sums stay in registers over all taps.
 //!
-//! Method: direct convolution on a line buffer of input rows. Measured: the cases in groups under
-//! "Convolution" in `docs/internals/measurements/convolution.md`.
+//! Method: direct convolution on a line buffer of input rows. For measurements, see the cases with
+//! groups under "Convolution" in `docs/internals/measurements/convolution.md`.
 //!
 //! | module | owns |
 //! |---|---|
@@ -77,7 +77,8 @@ pub(super) fn applies(c: &Convolution, s: &Sizes) -> bool {
 /// success.
 ///
 /// # Safety
-/// The machine has `isa`. All elements are valid, and the results overlap no operand.
+/// The machine has `isa`. All elements of the operands and the results are valid, and the results
+/// overlap no operand.
 pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: &Sizes) -> i64 {
     let (line, lanes) = for_isa!(isa, compute_line(p: &Piece<'_>, y: usize, new: Range<usize>));
     let filter_blocks = FilterBlocks::new(c, s, lanes);

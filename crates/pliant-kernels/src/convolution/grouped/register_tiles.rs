@@ -1,8 +1,8 @@
 //! Register tiles of a grouped convolution: adjacent results along an output row for one or two
 //! vectors of filters, with sums in registers over all taps and channels.
 //!
-//! Method: register tiles as in matrix products, but for direct convolution. Measured as a whole:
-//! the cases in groups under "Convolution" in `docs/internals/measurements/convolution.md`.
+//! Method: register tiles as in matrix products, but for direct convolution. For measurements, see
+//! the cases with groups under "Convolution" in `docs/internals/measurements/convolution.md`.
 
 use std::ops::Range;
 

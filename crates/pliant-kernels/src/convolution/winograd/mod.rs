@@ -85,7 +85,9 @@ pub(super) fn algorithm(c: &Convolution, s: &Sizes) -> Option<Winograd> {
 /// Computes a convolution with transformed weights. Returns a kernel status: 0 on success.
 ///
 /// # Safety
-/// The machine has `isa`. `algorithm` is the result of [`algorithm`]. All elements are valid, and the results overlap no operand.
+/// The machine has `isa`. `algorithm` is the result of the function [`algorithm`] for this
+/// convolution. All elements of the operands and the results are valid, and the results overlap no
+/// operand.
 pub(super) unsafe fn run(
     isa: Isa,
     runtime: &KernelRuntime,

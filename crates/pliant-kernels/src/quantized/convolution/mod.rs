@@ -2,13 +2,14 @@
 //! from the inputs and the weights.
 //!
 //! Method: im2col, with channels last. Each row of A contains the inputs under the filter for one
-//! result: taps in row-major order, then channels. B contains the weights, in quads (four adjacent
-//! values of k). Blocks of rows are copied into scratch memory, with the zero point of the input as
-//! padding, and multiplied by the int8 matmul ([`super`]). The copies take little time compared
-//! with the multiplications. For a filter of one tap with stride 1, rows are read in place.
-//! Depthwise convolutions are direct (`depthwise`).
+//! result: taps in row-major order, then channels. B contains the weights, packed in groups of four
+//! adjacent values of k ([`super::pack_vnni`]). Blocks of rows are copied into scratch memory, with
+//! the zero point of the input as padding, and multiplied by the int8 matmul ([`super`]). The
+//! copies take little time compared with the multiplications. For a filter of one tap with stride
+//! 1, rows are read in place. Depthwise convolutions are direct (`depthwise`).
 //!
-//! Measured: "Convolutions of 8-bit integers" in `docs/internals/measurements/quantized.md`.
+//! For measurements, see "Convolutions of 8-bit integers" in
+//! `docs/internals/measurements/quantized.md`.
 //!
 //! | module | owns |
 //! |---|---|
