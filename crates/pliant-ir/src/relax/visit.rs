@@ -56,28 +56,28 @@ pub struct BindingLocation {
     pub index: usize,
 }
 
-/// The events of a traversal, in the order of the text.
+/// An event of a traversal. A traversal reports its events in the order of the function's text.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
-    /// A function expression begins: its parameters become visible.
+    /// The traversal enters a function expression, before its body. From here on, the parameters are visible.
     EnterFunc(FuncId),
-    /// A function expression ends: its variables are no longer visible.
+    /// The traversal leaves a function expression, after its body. Its parameters and variables are no longer visible.
     LeaveFunc(FuncId),
-    /// A sequence of binding blocks begins.
+    /// The traversal enters a sequence, before its first binding block.
     EnterSeq(Seq),
-    /// A sequence ends with its result.
+    /// The traversal reaches the result expression of a sequence, after its last binding block.
     Result(Seq),
-    /// A binding block begins.
+    /// The traversal enters a binding block, before its first binding.
     EnterBlock(Block),
-    /// A binding block ends.
+    /// The traversal leaves a binding block, after its last binding.
     LeaveBlock(Block),
-    /// A binding begins. If its value is an `If` or a local function, the events of its bodies follow.
+    /// The traversal reaches a binding. If the value is an `If` or a local function, the events of its bodies follow.
     EnterBinding(BindingLocation, Binding),
-    /// A binding ends: its variable becomes visible.
+    /// The traversal leaves a binding, after the bodies in its value. From here on, the variable is visible.
     LeaveBinding(BindingLocation, Binding),
 }
 
-/// An element of the stack of a traversal.
+/// A step that a traversal has yet to take. The fields identify a part of the function to traverse, or an event to report.
 enum Pending {
     Func(FuncId),
     Seq(FuncId, Seq),
