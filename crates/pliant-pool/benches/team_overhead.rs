@@ -8,9 +8,9 @@ use std::time::Instant;
 
 use pliant_pool::{Team, default_threads, fork_join, wake_up};
 
-/// Number of measured rounds, and number of loops per round. The benchmark reports the median of
-/// the rounds.
+/// Number of measured rounds. The benchmark reports their median.
 const ROUNDS: usize = 101;
+/// Number of loops that run in a round.
 const LOOPS: usize = 200;
 /// Run times of the measured loops on one thread, in microseconds.
 const LENGTHS: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 5.0, 20.0];

@@ -77,9 +77,9 @@ def get_pipeline(name: str = "zero", **kwargs: Any) -> Pass:
 
 
 def as_pipeline(pipeline: Any) -> Any:
-    """Converts a pipeline argument of a compilation. The name of one of Pliant's pipelines is kept,
-    and the name of a registered one becomes a pass. A pass, a list of passes and ``None`` are
-    returned unchanged.
+    """Converts the ``pipeline`` argument of a compilation. The name of a built-in pipeline is
+    returned unchanged. The name of a pipeline that the user registered becomes a pass. A pass, a
+    list of passes and ``None`` are returned unchanged.
 
     Raises ``TypeError`` for other objects.
     """

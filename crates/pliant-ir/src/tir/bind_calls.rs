@@ -167,8 +167,8 @@ impl CallBinder<'_> {
         self.f.add_expr(data)
     }
 
-    /// Binds the calls in expressions that are evaluated one after another. Also binds the values that an expression reads from
-    /// memory before a later call.
+    /// Binds the calls in expressions that are evaluated one after another. If a later expression contains a call, also binds
+    /// each earlier expression that reads memory, because the call could overwrite what it reads.
     fn bind_in_order(&mut self, exprs: &[Expr], before: &mut Vec<Prefix>) -> Vec<Expr> {
         let last = exprs.iter().rposition(|&e| self.has_calls(e));
         let mut out = Vec::with_capacity(exprs.len());

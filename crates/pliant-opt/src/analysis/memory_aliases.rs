@@ -175,9 +175,10 @@ pub fn has_local_functions(f: &Function) -> bool {
 /// The sets of variables of a function that may share memory, and which of these sets may be written to.
 #[derive(Default)]
 pub struct MemoryAliases {
-    /// The union-find forest of variables that may share memory: each variable's parent.
+    /// The parent of each variable in a union-find forest. Variables of one tree may share memory.
     alias_parents: FxHashMap<Var, Var>,
-    /// The representatives (union-find roots) of those sets of variables whose memory may be written to.
+    /// The sets of aliased variables whose memory may be written to. Each set is identified by its representative, the root in
+    /// the union-find forest.
     written: FxHashSet<Var>,
     /// Maps each variable to those variables in its definition with which it may share memory, because its value may be their
     /// value or a view of it.

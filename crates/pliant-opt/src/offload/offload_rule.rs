@@ -177,7 +177,8 @@ pub struct Site<'a> {
     /// The result of [`Site::uses`], which is computed when it is first needed.
     pub(super) uses: &'a OnceCell<ReadersAndDefs>,
     pub(super) namer: &'a mut Option<Namer>,
-    /// The bindings to insert before the replacement, which [`Site::emit`] adds.
+    /// The bindings that [`Site::emit`] has created. They are inserted directly in front of the binding whose value the rule
+    /// replaces.
     pub(super) bindings: Vec<Binding>,
 }
 
@@ -190,7 +191,8 @@ impl<'a> Site<'a> {
         self.uses.get_or_init(|| collect(self.func, self.ctx.ops))
     }
 
-    /// Binds a value before the replacement, in its block. Returns the variable as an operand.
+    /// Inserts a binding of `value` directly in front of the binding whose value the rule replaces, in the same block. Returns
+    /// the new variable as an operand.
     pub fn emit(&mut self, value: Expr) -> Expr {
         let namer = self.namer.get_or_insert_with(|| Namer::new(self.func));
         namer.bind(self.func, "lv", value, &mut self.bindings)

@@ -304,8 +304,8 @@ fn shape_var(state: &mut OwnerState, node: &NodeRef) -> Result<ir::Var> {
     }
 }
 
-/// Converts a type of a function to a type that is independent of the function ([`SInfo`]). `wrap_var` creates the node of a
-/// shape variable.
+/// Converts a type that refers to symbols and variables of the function `func` to an [`SInfo`], which does not depend on a
+/// function. `wrap_var` creates the node for a variable that stands for the shape of a tensor.
 pub fn from_type(
     func: &Function,
     vars: &mut VarMap,

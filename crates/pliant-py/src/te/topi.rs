@@ -52,7 +52,7 @@ pub fn has_te(op: &Bound<'_, OpFunction>) -> bool {
     topi::has_te(op.get().op)
 }
 
-/// The tensor arguments, each with the graph variable that replaces it.
+/// The tensors among the arguments, each with the graph variable that represents it in the call.
 #[derive(Default)]
 struct Operands(Vec<(FreeVar, te::Tensor)>);
 

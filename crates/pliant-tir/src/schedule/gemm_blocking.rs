@@ -66,9 +66,9 @@ pub(super) struct ProductSize {
 /// One block of results. Its expressions use variables that [`for_each_block`] defines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
-    /// The index in the batch of the block's first matmul.
+    /// The index of the first matmul that the block computes, within the batch.
     pub batch: Expr,
-    /// The number of matmuls of the batch in the block. It is more than 1 only if each of them fits into one block.
+    /// The number of matmuls that the block computes. It is more than 1 only if each of them fits into one block.
     pub products: Expr,
     /// The first row of the block.
     pub row: Expr,

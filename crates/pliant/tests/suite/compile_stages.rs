@@ -1,5 +1,5 @@
-//! Tests that the module after every stage of a compilation prints, parses back, verifies, and can be built, since passes skip
-//! code that is already lowered.
+//! Tests of the module after each stage of a compilation: it can be printed and parsed back, it passes the verifier, and it can
+//! be built. A build applies all passes again, which leave already lowered code unchanged.
 
 use crate::test_helpers::{HEADER, iota, parse, run};
 use pliant::{CompileOptions, Model};
