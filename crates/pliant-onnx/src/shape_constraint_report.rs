@@ -179,8 +179,8 @@ impl SymbolInfo {
         if self.divisor.is_some_and(|by| by != 1) { (None, None) } else { self.range }
     }
 
-    /// Creates the problem that no size in the declared range is possible. `c` is the constraint that rules out the last size, if
-    /// any.
+    /// Creates the problem that no size in the declared range is possible. `c` is the constraint that rules out the last size;
+    /// `None` if the range itself is empty, because the ranges declared for several dims do not overlap.
     pub(crate) fn unsatisfiable_problem(&self, c: Option<&Constraint>) -> Problem {
         let range = match self.range {
             (None, None) => String::new(),
@@ -190,12 +190,26 @@ impl SymbolInfo {
         let name = &self.name;
         match c {
             Some(c) => {
-                let message = format!("no size{range} is left for the symbol {name}: {}", c.text());
+                let message = format!(
+                    "no size{range} of the symbol {name} satisfies all constraints of the model: {}",
+                    c.text()
+                );
                 let help = "declare a range that contains the sizes that the nodes need";
                 Problem::invalid(message).with_help(help).at_node(&c.node, &c.operator)
             }
-            None => Problem::invalid(format!("no size{range} exists for the symbol {name}"))
-                .with_help("the ranges of dims that share a symbol must overlap"),
+            None => {
+                let bounds = match self.range {
+                    (min, Some(max)) => {
+                        let min = min.unwrap_or(0);
+                        format!(": the largest minimum is {min}, and the smallest maximum is {max}")
+                    }
+                    _ => String::new(),
+                };
+                let message =
+                    format!("the ranges declared for the symbol {name} do not overlap{bounds}");
+                let help = "declare overlapping ranges for all dims that share the symbol";
+                Problem::invalid(message).with_help(help)
+            }
         }
     }
 }

@@ -238,7 +238,7 @@ REFUSED: list[Refused] = [
     Refused("adaptive_rank", (x("n", 4),), "R.nn.adaptive_avg_pool2d(x, 1)", "data must have 4 dims"),
     Refused("adaptive_size", (image,), "R.nn.adaptive_avg_pool2d(x, -1)", "output_size must be at least 0"),
     Refused("adaptive_type", (i64("x", "n", 4, "w"),), "R.nn.adaptive_avg_pool1d(x, 1)", "must be a tensor of floats"),
-    Refused("pad_width", (x("n", "m"),), "R.nn.pad(x, [1, 1])", "pad_width has 2 values"),
+    Refused("pad_width", (x("n", "m"),), "R.nn.pad(x, [1, 1])", "pad_width must have 4 values"),
     Refused("pad_odd", (x("n"),), "R.nn.pad(x, [1, 1, 1])", "two for each axis"),
     Refused("pad_mode", (x("n"),), 'R.nn.pad(x, [1, 1], "mirror")', "pad_mode must be one of"),
     Refused("pad_reflect", (x(3),), 'R.nn.pad(x, [3, 0], "reflect")', "is too small for padding 3 and 0"),

@@ -95,11 +95,11 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
         ctx.element_value("pad_value", t.dtype)?;
     }
     let Some(widths) = pad_widths(ctx)? else { return Ok(ctx.tensor_type(None, t.ndim, t.dtype)) };
-    if t.ndim.is_some_and(|n| n != widths.len()) {
-        let (n, ty) = (2 * widths.len(), ctx.operand_type_text(0));
-        return Err(
-            ctx.error(format!("pad_width has {n} values, two for each axis, but data is {ty}"))
-        );
+    if let Some(rank) = t.ndim.filter(|&rank| rank != widths.len()) {
+        let (need, count) = (2 * rank, 2 * widths.len());
+        return Err(ctx.error(format!(
+            "pad_width must have {need} values, two for each axis of data, but has {count}"
+        )));
     }
     let Some(mut dims) = t.dims else {
         return Ok(ctx.tensor_type(None, Some(widths.len()), t.dtype));

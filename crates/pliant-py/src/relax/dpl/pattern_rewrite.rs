@@ -52,8 +52,12 @@ pub(super) fn finished_rewrite<'py>(
         state.finish_rewrite();
         state.finished().cloned()
     };
-    let func = func
-        .ok_or_else(|| Error::Internal("the function is unfinished after its rewriting".into()))?;
+    let func = func.ok_or_else(|| {
+        Error::Internal(
+            "the rewrite has no result, because the new function was abandoned (this is a bug in Pliant; please report it)"
+                .into(),
+        )
+    })?;
     owner.register();
     with_name_of(py, func, old)
 }
