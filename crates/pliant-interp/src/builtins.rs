@@ -8,11 +8,11 @@
 
 mod data_dependent_shapes;
 mod dynamic_operator_call;
+mod item_and_trip_count;
 mod print_and_assert;
-mod scalar_results;
 mod tensor_properties;
 
-pub(crate) use scalar_results::element;
+pub(crate) use item_and_trip_count::element;
 
 use std::sync::Arc;
 
@@ -171,7 +171,7 @@ pub(crate) fn call(
         "invoke_closure" | "invoke_closure_tail" | "invoke_pure_closure" => {
             a.func(0).and_then(|f| interp.call_func(&f, &args[1..]))
         }
-        "item" => scalar_results::item(a),
+        "item" => item_and_trip_count::item(a),
         "make_closure" => a.func(0).map(|f| Func::Bound(Arc::new(f), args[1..].into()).into()),
         "make_prim_value" => decode_int(a, 1).map(Value::Int),
         "make_shape" => make_shape(a),
@@ -185,7 +185,7 @@ pub(crate) fn call(
         "reshape" => reshape(a),
         "shape_of" => a.tensor(0).map(|t| Value::shape(t.shape())),
         "tensor_to_shape" => tensor_to_shape(a),
-        "trip_count" => scalar_results::trip_count(a),
+        "trip_count" => item_and_trip_count::trip_count(a),
         "tuple_getitem" => tuple_getitem(a),
         "unique" => data_dependent_shapes::unique(interp, a),
         "tensor_view" => tensor_properties::tensor_view(a),

@@ -6,7 +6,7 @@
 //! parameters are at most 2**40, except for parameters on which no index and no size depends. The dims of parameters and of
 //! allocated buffers are computed with overflow checks. Values that are loaded from memory have no bounds.
 
-use pliant_ir::tir::sym_bridge::SymBridge;
+use pliant_ir::tir::symbolic_integer_conversion::SymBridge;
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, PrimFunc, Ty, Var, VarTy};
 use pliant_sym::{Analyzer, Facts, Sym, SymArena, SymKind};
 use pliant_tensor::DType;

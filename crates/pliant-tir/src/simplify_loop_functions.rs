@@ -1,6 +1,6 @@
 //! Simplify: folds constants, normalizes integer arithmetic if the normal form is smaller, and removes dead code.
 
-use pliant_ir::tir::sym_bridge::SymBridge;
+use pliant_ir::tir::symbolic_integer_conversion::SymBridge;
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
     BinOp, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Ty, Var, VarTy,

@@ -11,7 +11,7 @@ pub mod func;
 pub mod intrin;
 pub mod kernel_call;
 pub mod stmt;
-pub mod sym_bridge;
+pub mod symbolic_integer_conversion;
 pub mod verify;
 pub mod visit;
 

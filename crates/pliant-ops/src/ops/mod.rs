@@ -7,6 +7,7 @@ mod data_dependent_shapes;
 mod fourier_transforms;
 mod image;
 mod indexing;
+mod item_and_trip_count;
 mod kernel_call;
 mod linear_algebra;
 mod manipulate;
@@ -15,7 +16,6 @@ mod parallel_row_loops;
 mod quantize;
 mod recurrent;
 mod reductions;
-mod scalar_results;
 mod sort;
 mod tensor_creation;
 mod tensor_properties;
@@ -64,7 +64,7 @@ pub static GROUPS: &[&[OpDecl]] = &[
     nn::softmax::DECLS,
     quantize::DECLS,
     recurrent::DECLS,
-    scalar_results::DECLS,
+    item_and_trip_count::DECLS,
     data_dependent_shapes::DECLS,
     fourier_transforms::DECLS,
     sort::DECLS,

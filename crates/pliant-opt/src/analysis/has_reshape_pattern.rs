@@ -1,7 +1,7 @@
 //! Recognises loop functions that only reshape their input: every element keeps its linear index, and the input and the output
 //! have the same number of elements.
 
-use pliant_ir::tir::sym_bridge::SymBridge;
+use pliant_ir::tir::symbolic_integer_conversion::SymBridge;
 use pliant_ir::tir::visit::{for_each_expr_in, for_each_stmt};
 use pliant_ir::tir::{Buffer, Expr, ExprData, IterKind, PrimFunc, Stmt, StmtData, VarTy};
 use pliant_ir::{Sym, SymArena};

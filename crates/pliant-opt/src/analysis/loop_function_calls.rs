@@ -3,7 +3,7 @@
 use pliant_ir::op::CALL_TIR;
 use pliant_ir::relax::type_lattice::prove_dims_equal;
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, Type, TypeData};
-use pliant_ir::tir::sym_bridge::SymBridge;
+use pliant_ir::tir::symbolic_integer_conversion::SymBridge;
 use pliant_ir::tir::{self, PrimFunc, Ty, VarTy};
 use pliant_ir::{DType, Sym, SymArena, SymVar};
 use rustc_hash::FxHashMap;

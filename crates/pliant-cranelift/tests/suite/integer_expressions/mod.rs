@@ -6,7 +6,7 @@ mod random_exprs;
 
 use crate::loop_function_harness::*;
 use pliant_interp::{NoPacked, Value};
-use pliant_ir::tir::sym_bridge::SymBridge;
+use pliant_ir::tir::symbolic_integer_conversion::SymBridge;
 use pliant_ir::tir::{BinOp, Expr, ExprData, ForKind, PrimFunc, StmtData, Ty, VarTy};
 use pliant_ir::{BaseFunc, IRModule};
 use pliant_sym::SymArena;

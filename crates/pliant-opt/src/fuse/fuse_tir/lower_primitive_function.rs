@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Type, TypeData, Var};
-use pliant_ir::tir::sym_bridge::SymBridge;
+use pliant_ir::tir::symbolic_integer_conversion::SymBridge;
 use pliant_ir::tir::{self, Buffer, PrimFunc};
 use pliant_ir::{DType, IRModule, Sym, SymVar};
 use rustc_hash::FxHashMap;

@@ -1,7 +1,7 @@
 //! Merges several loop functions into one that runs them in sequence.
 
 use pliant_ir::attr_names::NOALIAS;
-use pliant_ir::tir::sym_bridge::SymBridge;
+use pliant_ir::tir::symbolic_integer_conversion::SymBridge;
 use pliant_ir::tir::visit::{Rewriter, TirImporter, rewrite_stmt};
 use pliant_ir::tir::{BlockData, Buffer, Expr, PrimFunc, Stmt, StmtData, Var};
 use pliant_ir::{AttrValue, DType, SymArena};

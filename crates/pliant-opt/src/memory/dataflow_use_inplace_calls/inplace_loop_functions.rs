@@ -1,7 +1,7 @@
 //! Creates variants of loop functions that overwrite one of their inputs with the result.
 
 use pliant_ir::attr_names::OP_PATTERN;
-use pliant_ir::tir::sym_bridge::SymBridge;
+use pliant_ir::tir::symbolic_integer_conversion::SymBridge;
 use pliant_ir::tir::verify::verify_prim_func;
 use pliant_ir::tir::visit::{
     Rewriter, copy_prim_func, for_each_child, for_each_expr_in, for_each_stmt, rewrite_stmt,
