@@ -28,16 +28,18 @@ fn score_elements() -> usize {
     Machine::host().l2_share(6).min(384 << 10) / size_of::<f32>()
 }
 
-/// Number of keys in a block, if the keys are processed with a running sum. The number is a multiple of every panel width.
-/// A packed block of keys of size 32 takes 64 KB. Not measured separately.
+/// Number of keys in a block, if the keys are processed with a running sum. The number is a
+/// multiple of every panel width. A packed block of keys of size 32 takes 64 KB. This value was not
+/// measured separately.
 const KEY_BLOCK: usize = 512;
-/// Minimum number of rows of a block that keeps all its scores. Not measured separately.
+/// Minimum number of rows of a block that keeps all its scores. This value was not measured
+/// separately.
 const MIN_FULL_ROWS: usize = 24;
 /// Maximum number of rows of a block that keeps all its scores. Blocks of 96 rows take 1.02 times as long at 128 keys,
 /// 1.09 times at 512 and 1.14 times at 1024 (one thread).
 const MAX_FULL_ROWS: usize = 48;
-/// Maximum number of query rows of any block. Only blocks that use a running sum have so many rows. Not measured
-/// separately.
+/// Maximum number of query rows of any block. Only blocks that use a running sum have so many rows.
+/// This value was not measured separately.
 pub const MAX_ROWS: usize = 96;
 /// Minimum number of keys for which non-contiguous values are packed. 512 queries by 512 keys
 /// of size 64 took 6.6 ms with packing and 10.7 ms in place, where every sliver (group of query
@@ -47,7 +49,7 @@ pub const MAX_ROWS: usize = 96;
 const MIN_PACKED_KEYS: usize = 128;
 const MIN_PACKED_ROWS: usize = 24;
 /// Minimum number of query rows of a piece of work, if the rows of a head are divided among
-/// threads. Each piece packs the keys again. Not measured separately.
+/// threads. Each piece packs the keys again. This value was not measured separately.
 pub const MIN_PIECE_ROWS: usize = 24;
 /// Number of multiply-adds that take as long as the exponential of a score. Exponentials take a
 /// third of the time of attention with heads of size 32, and a fifth with size 64 (table

@@ -17,7 +17,7 @@ pub fn block_pixels() -> usize {
 /// Maximum value of [`block_pixels`] on any machine, by which the kernels' scratch memory is sized.
 pub const MAX_BLOCK_PIXELS: usize = 96;
 /// The number of pieces of work into which a convolution with only a few blocks of results is
-/// divided. Not measured.
+/// divided. This value was not measured.
 pub fn short_pieces() -> usize {
     2 * pieces()
 }
@@ -65,11 +65,11 @@ pub const fn sweeps(taps: usize, stride: usize, dilation: usize) -> bool {
 
 /// Approximate number of output rows in a piece of work of a grouped convolution. Each piece copies
 /// its input rows into a line buffer of its own: with 3 x 3 filters, two rows more than it has
-/// output rows. Not measured.
+/// output rows. This value was not measured.
 const BAND_LINES: usize = 16;
 /// Minimum number of output rows in a piece of work of a grouped convolution, if the convolution
-/// has fewer pieces than [`short_pieces`]. Not measured. With 3 x 3 filters, four output rows need
-/// six rows of inputs.
+/// has fewer pieces than [`short_pieces`]. This value was not measured. With 3 x 3 filters, four
+/// output rows need six rows of inputs.
 const MIN_BAND_LINES: usize = 4;
 /// Maximum panel width, in columns (filters), of a group that has its own panels, for the
 /// implementation of grouped convolution with few filters per group: two vectors of 512 bits.
@@ -78,7 +78,8 @@ const MIN_BAND_LINES: usize = 4;
 const MAX_GROUP_WIDTH: i64 = 32;
 /// Maximum number of elements of a line buffer, which contains copies of the input rows that an
 /// output row of a grouped convolution depends on: half of the first-level cache. A line buffer may
-/// be larger if the shortest permitted part of an output row needs more elements. Not measured.
+/// be larger if the shortest permitted part of an output row needs more elements. This value was
+/// not measured.
 pub fn line_elements() -> usize {
     Machine::host().caches.l1 / 2 / size_of::<f32>()
 }
@@ -106,8 +107,8 @@ fn block_elements() -> usize {
 /// weights").
 const MAX_TILES: usize = 96;
 const MIN_TILES: usize = 24;
-/// Approximate number of elements to which the Winograd input transform is applied per
-/// microsecond: half of the number of elements that are copied per microsecond. Not measured.
+/// Approximate number of elements to which the Winograd input transform is applied per microsecond:
+/// half of the number of elements that are copied per microsecond. This value was not measured.
 pub fn transformed_unit() -> usize {
     Machine::host().rates.copied / 2
 }

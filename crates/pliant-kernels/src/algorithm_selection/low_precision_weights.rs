@@ -19,12 +19,12 @@ pub fn depth() -> usize {
     (rows / 32 * 32).clamp(32, MAX_DEPTH)
 }
 /// Maximum depth (range of `k`) of a block of rows of A. A block of this depth stays in the
-/// second-level cache. Not measured separately.
+/// second-level cache. This value was not measured separately.
 pub const MAX_A_DEPTH: usize = 1024;
 
 /// Maximum number of rows of a block of A. A block of depth [`MAX_A_DEPTH`] takes half of the
 /// second-level cache. Blocks are larger than for packed float32 operands, since each block
-/// converts the slices of B again. Not measured separately.
+/// converts the slices of B again. This value was not measured separately.
 pub fn block_rows() -> usize {
     let rows = Machine::host().l2_share(8) / (MAX_A_DEPTH * size_of::<f32>());
     (rows / ROWS * ROWS).max(4 * ROWS)
@@ -38,8 +38,8 @@ pub const TILE_SPEEDUP: usize = 8;
 /// kernel as a whole is 5.65 times as fast as float32 at 512 x 1024 x 1024 (table "Weights of
 /// 4, 8 and 16 bits").
 pub const COPY_DEPTH: usize = 512;
-/// Number of rows of A that are converted to bfloat16 at once: with [`COPY_DEPTH`] columns, the copy takes 272 KB of the
-/// second-level cache. Not measured separately.
+/// Number of rows of A that are converted to bfloat16 at once: with [`COPY_DEPTH`] columns, the
+/// copy takes 272 KB of the second-level cache. This value was not measured separately.
 pub const COPY_ROWS: usize = 8 * TILE_ROWS;
 
 /// Returns the number of pieces for a division of a matmul by panels only. Returns `None` if the

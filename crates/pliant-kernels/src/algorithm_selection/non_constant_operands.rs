@@ -5,11 +5,11 @@
 /// cache, at most 128 KB, and stays there together with A. The same depth limits the rows of an
 /// unpacked B, which every sliver (group of rows of A) reads again.
 ///
-/// Measured on Emerald Rapids with one thread and 512 rows per pass (table "Products of two
-/// non-constant operands"): 83 % of the peak at 512 x 512 x 512, 73 % at 1024 x 1024 x 1024. If
-/// one pass covers all of `k`, the time is the same if B is packed (8 to 64 rows of A) or if B
-/// is read in place for 6 rows of A. Reading in place then takes 1.2 to 1.4 times as long for
-/// 12 and 24 rows, and 1.5 to 1.9 times for 36 to 64 rows (512 columns, `k` of 1024 and 2048).
+/// On Emerald Rapids with one thread and 512 rows per pass, products reach 83 % of the peak at 512
+/// x 512 x 512, and 73 % at 1024 x 1024 x 1024 (table "Products of two non-constant operands"). If
+/// one pass covers all of `k`, the time is the same if B is packed (8 to 64 rows of A) or if B is
+/// read in place for 6 rows of A. Reading in place then takes 1.2 to 1.4 times as long for 12 and
+/// 24 rows, and 1.5 to 1.9 times for 36 to 64 rows (512 columns, `k` of 1024 and 2048).
 pub fn depth(columns: usize) -> usize {
     let bytes = pliant_machine::Machine::host().l2_share(2).min(128 << 10);
     bytes / (columns.max(16) * size_of::<f32>())
@@ -54,8 +54,8 @@ pub const fn in_place_is_faster(m: usize, row_stride: usize) -> bool {
 }
 
 /// Whether transposing B into panels is faster than dot products, if the rows of B are not
-/// contiguous. A has `m` rows of `k` elements. Not measured with float64, nor with other
-/// instructions than AVX-512.
+/// contiguous. A has `m` rows of `k` elements. The limits were measured only with float32 and
+/// AVX-512.
 pub const fn transposing_is_faster(m: usize, k: usize) -> bool {
     m > match k {
         0..=SHORT_K => SHORT_K_DOT_ROWS,

@@ -17,8 +17,8 @@ pub fn pieces() -> usize {
 }
 
 /// Minimum duration of a piece of work in microseconds, if the work is divided into more than
-/// [`pieces`] pieces. Not measured: distributing a piece takes 0.4 us (table "The worker team"),
-/// which is negligible.
+/// [`pieces`] pieces. This value was not measured. Distributing a piece takes 0.4 us (table "The
+/// worker team"), which is negligible.
 pub const MIN_PIECE_UNITS: usize = 64;
 /// Minimum number of rows of a block, if a matrix product is divided by rows. The rows of a block share the reads of B.
 /// Blocks of 48 rows are 10 to 15 % slower.
@@ -29,17 +29,16 @@ pub const MIN_BLOCK_ROWS: usize = 96;
 /// "Products with packed weights").
 pub const MEMORY_BOUND_ROWS: usize = 4;
 
-/// Whether a matrix product with `m` rows is divided by rows instead of by panels: if the rows
-/// fill two blocks of [`MIN_BLOCK_ROWS`]. Measured with two threads (table "Products with
-/// packed weights"), in percent of the peak: 256 rows divided by rows reach 96 to 97 %, and 64
-/// rows divided by panels 95 to 96 %.
+/// Whether a matrix product with `m` rows is divided by rows instead of by panels: if the rows fill
+/// two blocks of [`MIN_BLOCK_ROWS`]. With two threads, 256 rows divided by rows reach 96 to 97 % of
+/// the peak, and 64 rows divided by panels reach 95 to 96 % (table "Products with packed weights").
 pub const fn cuts_rows_first(m: usize) -> bool {
     m >= 2 * MIN_BLOCK_ROWS
 }
 
 /// Whether all threads get equal numbers of panels, so that the rows need not be divided as well.
-/// Measured only for few rows and six panels, which reach 53 to 76 % of the peak with two threads
-/// (table "Products with packed weights").
+/// The rule was measured only for few rows and six panels, which reach 53 to 76 % of the peak with
+/// two threads (table "Products with packed weights").
 pub fn panels_suffice(panels: usize) -> bool {
     panels >= pieces() / 2 && panels.is_multiple_of(pieces() / 4)
 }

@@ -1,7 +1,8 @@
 //! Rules for matrix products of 8-bit integers.
 
-/// Maximum `k` for which tile registers are used. A copy of 32 rows of A then takes 2.1 MB, about the second-level cache
-/// of machines with tile registers. Not measured: such deep matmuls are rare.
+/// Maximum `k` for which tile registers are used. A copy of 32 rows of A then takes 2.1 MB, about
+/// the second-level cache of machines with tile registers. This value was not measured, because
+/// such deep matmuls are rare.
 pub const MAX_DEPTH: usize = 64 * 1024;
 /// Estimated throughput of 8-bit matmuls with vectors, relative to float32, by which the size
 /// of pieces is chosen. The measured ratio is 2.0 to 2.5, the theoretical maximum 4 (table
@@ -18,11 +19,11 @@ pub const TILE_SPEEDUP: usize = 16;
 pub fn copied_bytes() -> usize {
     pliant_machine::Machine::host().l2_share(2)
 }
-/// Maximum number of blocks of 32 rows of A that are copied at once for tile registers, even if the blocks are small. Not
-/// measured.
+/// Maximum number of blocks of 32 rows of A that are copied at once for tile registers, even if the
+/// blocks are small. This value was not measured.
 pub const MAX_COPIED_BLOCKS: usize = 8;
-/// Approximate number of multiplications of depthwise 8-bit convolutions per microsecond: half as many as for float32. Not
-/// measured.
+/// Approximate number of multiplications of depthwise 8-bit convolutions per microsecond: half as
+/// many as for float32. This value was not measured.
 pub fn depthwise_unit() -> usize {
     pliant_machine::Machine::host().rates.depthwise / 2
 }
@@ -30,7 +31,7 @@ pub fn depthwise_unit() -> usize {
 /// Returns the numbers of pieces into which the results and the panels of filters of a convolution
 /// are divided. The convolution has `rows` results and `panels` panels, and takes about `units`
 /// microseconds. Results are divided first, because every division of the panels repeats the im2col
-/// copy of the inputs. Not measured.
+/// copy of the inputs. The rule was not measured.
 pub fn piece_grid(rows: usize, panels: usize, units: usize) -> (usize, usize) {
     use super::partition::{MAX_PIECES, MIN_PIECE_UNITS, pieces};
     use crate::matmul::row_tiling::TILE_ROWS;

@@ -51,8 +51,8 @@ pub fn unit(algorithm: Algorithm) -> usize {
 pub fn piece(unit: usize) -> usize {
     16 * unit
 }
-/// Number of strided rows whose elements are copied together to contiguous rows before sorting: 256 KB of float32, which
-/// fit in a second-level cache. Not measured.
+/// Number of strided rows whose elements are copied together to contiguous rows before sorting: 256
+/// KB of float32, which fit in a second-level cache. This value was not measured.
 pub const fn gathered_rows(columns: usize) -> usize {
     (1 << 16) / columns
 }

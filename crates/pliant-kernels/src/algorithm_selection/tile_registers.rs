@@ -1,11 +1,11 @@
 //! Rules for the choice between tile registers (AMX) and vector instructions.
 
-/// Number of rows of A up to which tile registers are not used for low-precision weights:
-/// matmuls by integer weights then read the stored bits in place, and matmuls by bfloat16
-/// weights use vectors. Tile registers read as much of B for one row as for 16. Measured at
-/// 1024 x 1024 with one thread. Time of tile registers relative to vectors, for bfloat16
-/// weights: 1.2 for 1 row, 1.0 for 2, 0.63 for 4 (where A is also rounded to bfloat16). Time of
-/// vectors relative to tile registers: 2.1 for 5 rows. Time of converting slices to float32
+/// Number of rows of A up to which tile registers are not used for low-precision weights: matmuls
+/// by integer weights then read the stored bits in place, and matmuls by bfloat16 weights use
+/// vectors. Tile registers read as much of B for one row as for 16. The following ratios were
+/// measured for B of 1024 x 1024 with one thread. Time of tile registers relative to vectors, for
+/// bfloat16 weights: 1.2 for 1 row, 1.0 for 2, 0.63 for 4 (where A is also rounded to bfloat16).
+/// Time of vectors relative to tile registers: 2.1 for 5 rows. Time of converting slices to float32
 /// relative to reading in place, for 8-bit and 4-bit weights: 1.7 and 1.9 for 1 row, 1.0 for 4.
 /// Time of reading in place relative to converting: 1.2 for 5 rows, 1.3 for 8.
 pub const FEW_ROWS: usize = 4;

@@ -4,8 +4,8 @@
 //! The epilogue computes `activation(x * column_scale[j] + bias[j] + residual[i, j])` with the
 //! widest vectors. Each value is loaded and stored once.
 //!
-//! Method: one pass over a tile directly after the matrix product of the tile. Not measured
-//! separately.
+//! Method: one pass over a tile directly after the matrix product of the tile. The epilogue was not
+//! measured separately.
 
 use std::ptr::null;
 

@@ -10,13 +10,13 @@
 //! panel, a panel is processed in several strips. The last panel is padded to the width of the
 //! others. Padding columns are computed only up to a whole vector, and are never written.
 //!
-//! Measured with two threads on a processor with two 512-bit multiply-adds per cycle and 48 KB and
-//! 2 MB of cache. The clock and the peak were measured in each round. This loop order reaches 96 %
-//! of the peak at 504 x 384 x 384, 91 % at 504 x 1024 x 1024, and 93 % at 252 x 3072 x 768. With an
-//! outermost loop over blocks of 512 values of k, the same products reach 88 %, 87 % and 82 %.
-//! Three alternatives are not faster: slices of 160 or 192 rows and A packed into slivers take at
-//! least 98 % of the time, and slices of 256 rows take 4 % more. Pieces of 48 rows take 10 to 15 %
-//! more.
+//! The following rates were measured with two threads on a processor with two 512-bit multiply-adds
+//! per cycle, a first-level cache of 48 KB and a second-level cache of 2 MB. The clock and the peak
+//! were measured in each round. This loop order reaches 96 % of the peak at 504 x 384 x 384, 91 %
+//! at 504 x 1024 x 1024, and 93 % at 252 x 3072 x 768. With an outermost loop over blocks of 512
+//! values of k, the same products reach 88 %, 87 % and 82 %. Three alternatives are not faster:
+//! slices of 160 or 192 rows and A packed into slivers take at least 98 % of the time, and slices
+//! of 256 rows take 4 % more. Pieces of 48 rows take 10 to 15 % more.
 
 use std::ops::Range;
 

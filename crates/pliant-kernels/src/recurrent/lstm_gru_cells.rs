@@ -6,8 +6,9 @@
 //! vectors, so only the stores of results handle an incomplete last vector. Gates use the
 //! elementary functions of [`crate::math`], which have errors of up to 2 ulp.
 //!
-//! Method: one pass over the gates of 16 units while their sums are in the nearest cache. Measured
-//! as a whole: "Recurrent layers" in `docs/internals/measurements/recurrent.md`.
+//! Method: one pass over the gates of 16 units while their sums are in the nearest cache. For
+//! measurements of the whole layer, see "Recurrent layers" in
+//! `docs/internals/measurements/recurrent.md`.
 
 use pliant_tensor::rnn_weight_layout::{Cell, StateProduct, UNITS};
 

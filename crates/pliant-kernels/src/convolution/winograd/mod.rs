@@ -12,11 +12,12 @@
 //! (above 682 for F(2x2), above 303 for F(4x4)). If there are few blocks, threads first transform
 //! the inputs together, then share the panels of each block.
 //!
-//! Measured, with one and two threads. F(2x2) compared with implicit GEMM: 1.6 and 1.5 times as
-//! fast at 56 x 56 x 64, 1.7 and 1.8 at 28 x 28 x 128, 1.9 and 2.1 at 14 x 14 x 256, 1.1 and 1.0 at
-//! 5 x 5 x 256; 0.6 and 0.85 at 3 x 3 x 256, where the transformed weights are read for only four
-//! tiles. F(4x4) compared with F(2x2): 1.6 and 1.4 times as fast at 56 x 56 x 64, 1.8 and 1.4 at 28
-//! x 28 x 128, 1.1 at 14 x 14 x 256, 0.6 and 0.7 at 7 x 7 x 512.
+//! The following speedups were measured with one and two threads. Compared with implicit GEMM,
+//! F(2x2) is 1.6 and 1.5 times as fast at 56 x 56 x 64, 1.7 and 1.8 times at 28 x 28 x 128, 1.9 and
+//! 2.1 times at 14 x 14 x 256, and 1.1 and 1.0 times at 5 x 5 x 256. It is 0.6 and 0.85 times as
+//! fast at 3 x 3 x 256, where the transformed weights are read for only four tiles. Compared with
+//! F(2x2), F(4x4) is 1.6 and 1.4 times as fast at 56 x 56 x 64, 1.8 and 1.4 times at 28 x 28 x 128,
+//! 1.1 times at 14 x 14 x 256, and 0.6 and 0.7 times at 7 x 7 x 512.
 //!
 //! Rounding: F(2x2) doubles the error of a plain sum, to about 5e-7 of the largest result, by the
 //! sums of three and four terms before and after the products. The factors up to 8 of F(4x4)
