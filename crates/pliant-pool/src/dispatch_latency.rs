@@ -9,7 +9,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::Team;
 
-/// Number of measured loops on awake threads, and number of warm-up loops before them.
+/// Number of loops that are measured on awake threads. The same number of loops runs before, as a warm-up.
 const HOT_LOOPS: usize = 20_000;
 /// Number of times that the wake-up of a parked (sleeping) worker is measured.
 const WAKE_UPS: usize = 200;

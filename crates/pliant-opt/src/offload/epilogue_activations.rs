@@ -131,8 +131,8 @@ impl Readers {
         self.0.get(&v).map_or(&[], |reads| &reads.bindings)
     }
 
-    /// Returns all bindings that read a dataflow variable, which are in its block. `None` if anything else reads the variable,
-    /// such as the result of a sequence.
+    /// Returns all bindings that read the dataflow variable `v`. They are in the block that binds `v`. `None` if anything else
+    /// reads `v`, such as the result of a sequence.
     pub fn all_readers(&self, func: &Function, v: Var) -> Option<&[Binding]> {
         let reads = self.0.get(&v)?;
         (reads.count == reads.bindings.len() && func.var(v).dataflow).then_some(&reads.bindings)
