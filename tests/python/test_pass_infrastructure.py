@@ -436,10 +436,10 @@ def test_contexts_and_passes_in_many_threads(mod: pliant.IRModule) -> None:
             @transform.module_pass(opt_level=0, name=f"P{i}")
             def own(m: pliant.IRModule, ctx: PassContext) -> pliant.IRModule:
                 barrier.wait(20)
-                assert PassContext.current().opt_level == i
+                assert PassContext.current().opt_level == i % 4
                 return relax.transform.LegalizeOps()(m).with_attr("by", i)
 
-            with PassContext(opt_level=i, instruments=[record, timing]):
+            with PassContext(opt_level=i % 4, instruments=[record, timing]):
                 barrier.wait(20)
                 for _ in range(5):
                     assert own(mod).attrs["by"] == i

@@ -4,19 +4,17 @@
 use std::rc::Rc;
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{
-    BlockArg, InstBuilder, StackSlotData, StackSlotKind, Type, Value, types,
-};
+use cranelift_codegen::ir::{BlockArg, InstBuilder, StackSlotData, StackSlotKind, Value, types};
 use cranelift_frontend::Variable;
 use pliant_exec::abi::{OFFSET_ALLOC_WORKSPACE, OFFSET_FREE_WORKSPACE, STATUS_NO_MEMORY};
-use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Stmt, Ty};
+use pliant_ir::tir::{Buffer, Stmt, Ty};
 use pliant_tensor::{POISON_WORD, POISONS};
 use pliant_tir::buffer_accesses::{STACK_BYTES, constant_size, register_slots};
-use pliant_tir::overflow_analysis::{SIZE_LIMIT, checked_terms};
+use pliant_tir::overflow_analysis::SIZE_LIMIT;
 use rustc_hash::FxHashMap;
 
 use crate::buffer_accesses::BufferLocation;
-use crate::function_builder::{FuncGen, Gen, abi_signature, constant_mem_flags, mem_flags};
+use crate::function_builder::{FuncGen, Gen, abi_signature, mem_flags};
 use crate::value_representations::{chunk_lanes, chunk_type, fills_chunks, scalar_type};
 
 /// Maximum total size in bytes of the stack buffers of a machine function. Further buffers are allocated in workspaces (scratch
@@ -99,17 +97,6 @@ impl FuncGen<'_, '_> {
             .collect()
     }
 
-    /// Returns zero of a machine type.
-    pub fn zero(&mut self, ty: Type) -> Value {
-        let lane = ty.lane_type();
-        let zero = match lane {
-            types::F32 => self.b.ins().f32const(0.0),
-            types::F64 => self.b.ins().f64const(0.0),
-            int => self.b.ins().iconst(int, 0),
-        };
-        if ty.is_vector() { self.b.ins().splat(ty, zero) } else { zero }
-    }
-
     /// Generates code that allocates a buffer in a workspace (scratch memory of the runtime), then code for `body`, the statement
     /// that uses the buffer. The workspace is freed on every path out of `body`.
     fn alloc_workspace(&mut self, buffer: Buffer, body: Stmt) -> Gen<()> {
@@ -151,11 +138,6 @@ impl FuncGen<'_, '_> {
         self.b.ins().call_indirect(sig, free, &[address]);
     }
 
-    /// Loads the address of a runtime function. `offset` is the byte offset of its pointer in the `KernelRuntime` struct.
-    pub fn runtime_fn(&mut self, offset: usize) -> Value {
-        self.b.ins().load(types::I64, constant_mem_flags(), self.runtime, offset as i32)
-    }
-
     /// Computes the size of a buffer in bytes. The loop function fails if a dim is negative or larger than
     /// [`SIZE_LIMIT`], or if the size overflows.
     fn buffer_bytes(&mut self, buffer: Buffer) -> Gen<Value> {
@@ -180,23 +162,5 @@ impl FuncGen<'_, '_> {
             bytes = product;
         }
         Ok(bytes)
-    }
-
-    /// Computes an expression for a size. An overflow in its sums and products fails the loop function with
-    /// `overflow_message`, because bounds checks rely on exact sizes.
-    pub fn checked_size(&mut self, e: Expr, overflow_message: &str) -> Gen<Value> {
-        let mut terms = Vec::new();
-        checked_terms(self.f, e, &mut |term| terms.push(term));
-        for term in terms {
-            let ExprData::Binary(op, a, b) = *self.f.expr(term) else { continue };
-            let (a, b) = (self.scalar(a)?, self.scalar(b)?);
-            let (_, overflow) = match op {
-                BinOp::Add => self.b.ins().sadd_overflow(a, b),
-                BinOp::Sub => self.b.ins().ssub_overflow(a, b),
-                _ => self.b.ins().smul_overflow(a, b),
-            };
-            self.shape_error_if(overflow, overflow_message);
-        }
-        self.scalar(e)
     }
 }

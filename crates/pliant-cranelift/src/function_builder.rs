@@ -9,9 +9,10 @@ use cranelift_codegen::ir::{
 use cranelift_frontend::FunctionBuilder;
 use cranelift_module::{Module, ModuleError};
 use pliant_exec::abi::{MAX_ASSERT_ARGS, OFFSET_ASSERT_ARGS};
-use pliant_ir::tir::{Buffer, Expr, PrimFunc, Ty, Var, VarTy};
+use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, PrimFunc, Ty, Var, VarTy};
 use pliant_kernels::{ExternFn, ExternTy, extern_fn};
 use pliant_tensor::CheckFailure;
+use pliant_tir::overflow_analysis::checked_terms;
 use rustc_hash::FxHashMap;
 
 use crate::buffer_accesses::{BufferLocation, SizeLocation};
@@ -287,5 +288,39 @@ impl FuncGen<'_, '_> {
             VarTy::Value(Ty { dtype, .. }) => scalar_type(dtype),
             VarTy::Handle => types::I64,
         }
+    }
+
+    /// Returns zero of a machine type.
+    pub fn zero(&mut self, ty: Type) -> Value {
+        let lane = ty.lane_type();
+        let zero = match lane {
+            types::F32 => self.b.ins().f32const(0.0),
+            types::F64 => self.b.ins().f64const(0.0),
+            int => self.b.ins().iconst(int, 0),
+        };
+        if ty.is_vector() { self.b.ins().splat(ty, zero) } else { zero }
+    }
+
+    /// Loads the address of a runtime function. `offset` is the byte offset of its pointer in the `KernelRuntime` struct.
+    pub fn runtime_fn(&mut self, offset: usize) -> Value {
+        self.b.ins().load(types::I64, constant_mem_flags(), self.runtime, offset as i32)
+    }
+
+    /// Computes an expression for a size. An overflow in its sums and products fails the loop function with
+    /// `overflow_message`, because bounds checks rely on exact sizes.
+    pub fn checked_size(&mut self, e: Expr, overflow_message: &str) -> Gen<Value> {
+        let mut terms = Vec::new();
+        checked_terms(self.f, e, &mut |term| terms.push(term));
+        for term in terms {
+            let ExprData::Binary(op, a, b) = *self.f.expr(term) else { continue };
+            let (a, b) = (self.scalar(a)?, self.scalar(b)?);
+            let (_, overflow) = match op {
+                BinOp::Add => self.b.ins().sadd_overflow(a, b),
+                BinOp::Sub => self.b.ins().ssub_overflow(a, b),
+                _ => self.b.ins().smul_overflow(a, b),
+            };
+            self.shape_error_if(overflow, overflow_message);
+        }
+        self.scalar(e)
     }
 }

@@ -203,11 +203,11 @@ pub(crate) fn metadata<'s>(cx: &ParseContext<'s>, e: &Expr<'s>) -> Res<Vec<Tenso
                     return Tensor::from_bytes(&shape, dtype, &from_base64(text)?).ok();
                 }
                 let mut items = Vec::new();
-                let lists = nested(data, &mut items)?;
-                (lists == shape).then(|| tensor(&items, &shape, dtype)).flatten()
+                let data_shape = nested(data, &mut items)?;
+                (data_shape == shape).then(|| tensor(&items, &shape, dtype)).flatten()
             });
             out.push(tensor.ok_or_else(|| {
-                bad(entry, "each constant must be written as I.tensor(shape, dtype, data), where data is a number, nested lists of numbers that fit the shape, or base64 text")
+                bad(entry, "each constant must be written as I.tensor(shape, dtype, data), where data is a number, nested lists of numbers that fit the shape and the data type, or base64 text")
             })?);
         }
     }

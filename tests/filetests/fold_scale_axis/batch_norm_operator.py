@@ -29,9 +29,9 @@ class Module:
 #         n = T.int64()
 #         h = T.int64()
 #         with R.dataflow():
-#             lv8: R.Tensor((n, 2, h, 4), dtype="float32") = R.nn.conv2d(x, R.const([[[[0.25]], [[-0.5]]], [[[1.3333334]], [[0.6666667]]]], "float32"))
-#             a: R.Tensor((n, 2, h, 4), dtype="float32") = R.add(lv8, R.const([[[[0.5]], [[0.6666666]]]], "float32"))
-#             lv17: R.Tensor((n, 2, h, 4), dtype="float32") = R.nn.conv2d(a, R.const([[[[0.25]], [[-0.5]]], [[[0.6666667]], [[0.33333334]]]], "float32"))
-#             y: R.Tensor((n, 2, h, 4), dtype="float32") = R.add(lv17, R.const([[[[-0.5]], [[-0.6666667]]]], "float32"))
+#             lv10: R.Tensor((n, 2, h, 4), dtype="float32") = R.nn.conv2d(x, R.const([[[[0.25]], [[-0.5]]], [[[1.3333334]], [[0.6666667]]]], "float32"))
+#             a: R.Tensor((n, 2, h, 4), dtype="float32") = R.add(lv10, R.const([[[[0.5]], [[0.6666666]]]], "float32"))
+#             lv19: R.Tensor((n, 2, h, 4), dtype="float32") = R.nn.conv2d(a, R.const([[[[0.25]], [[-0.5]]], [[[0.6666667]], [[0.33333334]]]], "float32"))
+#             y: R.Tensor((n, 2, h, 4), dtype="float32") = R.add(lv19, R.const([[[[-0.5]], [[-0.6666667]]]], "float32"))
 #             R.output(y)
 #         return y

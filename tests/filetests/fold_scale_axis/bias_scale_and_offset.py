@@ -26,7 +26,7 @@ class Module:
 #         n = T.int64()
 #         h = T.int64()
 #         with R.dataflow():
-#             lv4: R.Tensor((n, 2, h + 2, 6), dtype="float32") = R.nn.conv2d(x, R.const([[[[1.0]], [[-2.0]]], [[[8.0]], [[4.0]]]], "float32"), padding=[1, 1, 1, 1])
-#             y: R.Tensor((n, 2, h + 2, 6), dtype="float32") = R.add(lv4, R.const([[[2.0]], [[-1.0]]], "float32"))
+#             lv5: R.Tensor((n, 2, h + 2, 6), dtype="float32") = R.nn.conv2d(x, R.const([[[[1.0]], [[-2.0]]], [[[8.0]], [[4.0]]]], "float32"), padding=[1, 1, 1, 1])
+#             y: R.Tensor((n, 2, h + 2, 6), dtype="float32") = R.add(lv5, R.const([[[2.0]], [[-1.0]]], "float32"))
 #             R.output(y)
 #         return y

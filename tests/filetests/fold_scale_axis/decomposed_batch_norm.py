@@ -27,7 +27,7 @@ class Module:
 #         n = T.int64()
 #         h = T.int64()
 #         with R.dataflow():
-#             lv10: R.Tensor((n, 2, h, 4), dtype="float32") = R.nn.conv2d(x, R.const([[[[0.75]], [[-1.5]]], [[[2.5]], [[1.25]]]], "float32"))
-#             y: R.Tensor((n, 2, h, 4), dtype="float32") = R.add(lv10, R.const([[[-0.5]], [[3.5]]], "float32"))
+#             lv11: R.Tensor((n, 2, h, 4), dtype="float32") = R.nn.conv2d(x, R.const([[[[0.75]], [[-1.5]]], [[[2.5]], [[1.25]]]], "float32"))
+#             y: R.Tensor((n, 2, h, 4), dtype="float32") = R.add(lv11, R.const([[[-0.5]], [[3.5]]], "float32"))
 #             R.output(y)
 #         return y

@@ -140,10 +140,31 @@ pub(crate) fn func_attrs(attrs: &FuncAttrs) -> String {
 /// Formats a small tensor as a number or nested lists; `None` for a large tensor, which is stored in the metadata.
 pub(crate) fn small_tensor(tensor: &Tensor) -> Option<String> {
     const LIMIT: usize = 16;
-    if tensor.numel() == 0 || tensor.numel() > LIMIT || tensor.ndim() > 4 {
+    if tensor.numel() == 0 || tensor.numel() > LIMIT || tensor.ndim() > 4 || has_nan_payload(tensor)
+    {
         return None;
     }
     number_lists(tensor)
+}
+
+/// Whether an element is a NaN with other bits than those of the literals `nan` and `-nan`.
+fn has_nan_payload(tensor: &Tensor) -> bool {
+    let (size, exponent, quiet): (usize, u64, u64) = match tensor.dtype() {
+        DType::Float16 => (2, 0x7c00, 0x7e00),
+        DType::BFloat16 => (2, 0x7f80, 0x7fc0),
+        DType::Float32 => (4, 0x7f80_0000, 0x7fc0_0000),
+        DType::Float64 => (8, 0x7ff0 << 48, 0x7ff8 << 48),
+        _ => return false,
+    };
+    let contiguous = tensor.to_contiguous();
+    let Some(bytes) = contiguous.as_ref().ok().and_then(|t| t.as_bytes().ok()) else {
+        return false;
+    };
+    bytes.chunks_exact(size).any(|element| {
+        let bits = element.iter().rev().fold(0u64, |bits, &byte| bits << 8 | u64::from(byte));
+        let magnitude = bits & ((1 << (8 * size - 1)) - 1);
+        magnitude > exponent && magnitude != quiet
+    })
 }
 
 /// Formats the elements of a tensor of the metadata: nested lists of numbers, wrapped to lines, if there are at most 512 elements;

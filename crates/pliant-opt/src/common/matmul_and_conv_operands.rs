@@ -129,17 +129,26 @@ pub fn provably_cheaper(func: &mut Function, cost: Sym, other: Sym) -> bool {
 pub fn input_independent_vars(func: &Function) -> FxHashSet<Var> {
     let params = func.params();
     let inputs = num_input(func).ok().flatten().unwrap_or(params.len());
-    let mut independent: FxHashSet<Var> = params[inputs..].iter().copied().collect();
+    vars_computed_from(func, params[inputs..].iter().copied().collect())
+}
+
+/// Returns the variables that are computed from constants alone.
+pub fn constant_vars(func: &Function) -> FxHashSet<Var> {
+    vars_computed_from(func, FxHashSet::default())
+}
+
+/// Adds the variables that are computed from constants and the variables in `known` to `known`, and returns the set.
+fn vars_computed_from(func: &Function, mut known: FxHashSet<Var>) -> FxHashSet<Var> {
     for (_, b) in bindings(func) {
         let computed = match func.expr(b.value) {
             ExprData::If { .. } | ExprData::Func(_) => false,
-            _ => operand_vars(func, b.value).iter().all(|v| independent.contains(v)),
+            _ => operand_vars(func, b.value).iter().all(|v| known.contains(v)),
         };
         if computed {
-            independent.insert(b.var);
+            known.insert(b.var);
         }
     }
-    independent
+    known
 }
 
 /// Whether an operand is a constant or one of the variables in `independent`.

@@ -34,8 +34,7 @@
 //! ```
 //!
 //! # Requires
-//! The weights, scales and offsets must not depend on the inputs: they are constants, parameters from `num_input` on, or computed
-//! from such values.
+//! The weights, scales and offsets must be constants or computed from constants. Parameters would be scaled in every run.
 //!
 //! # Keeps
 //! - Scales of convolutions whose result has other readers or is not a dataflow variable.
@@ -43,19 +42,20 @@
 //! - Transposed convolutions with several groups.
 //!
 //! # Never
-//! Guarantees bit-identical results, because the weights are scaled instead of the sums. If the result of the convolution
-//! overflows and its scale is 0, the scaled result is 0 instead of NaN.
+//! Guarantees bit-identical results, because the weights are scaled instead of the sums. If scaled weights overflow, or a scale or
+//! divisor is 0, results that were finite or infinite may be NaN, and the other way round. Weights that several convolutions share
+//! are copied for each scale.
 
 use pliant_ir::relax::{Expr, ExprData, Var};
-use pliant_ir::{AttrValue, Attrs, DType, IRModule, Op};
+use pliant_ir::{AttrValue, Attrs, DType, IRModule, Op, Sym};
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{RewriteCx, RuleSet, is_op, is_tuple_get_item, rewrite_rules, wildcard};
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use pliant_tensor::Tensor;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::common::matmul_and_conv_operands::{
-    ADD, CONVOLUTIONS, input_independent_vars, is_input_independent,
+    ADD, CONVOLUTIONS, constant_vars, is_input_independent,
 };
 use crate::common::operators_after_lowering::RESHAPE;
 use crate::offload::epilogue_activations::{Readers, op_call};
@@ -87,26 +87,26 @@ impl ModulePass for FoldScaleAxis {
         patterns.push(is_tuple_get_item(is_op(BATCH_NORM).call_any([wildcard()]), Some(0)));
         let rules = RuleSet::new(patterns.clone(), ctx.ops)?;
         update_each_relax(&mut module, ctx, |_, func| {
-            let mut changed = false;
-            // Each round folds the operators that follow the convolutions of the round before.
-            loop {
-                let independent = input_independent_vars(func);
-                let readers = Readers::of(func);
-                let count = rewrite_rules(func, &rules, ctx.ops, Some(&writers), |cx, matched| {
-                    let Some(root) = matched.get(&patterns[matched.rule]) else { return Ok(None) };
-                    Folding { cx, readers: &readers, independent: &independent }.fold(root)
-                })?;
-                changed |= count > 0;
-                if count == 0 {
-                    return Ok(changed);
-                }
-            }
+            let constants = constant_vars(func);
+            let readers = Readers::of(func);
+            let mut folded = FxHashMap::default();
+            let count = rewrite_rules(func, &rules, ctx.ops, Some(&writers), |cx, matched| {
+                let Some(root) = matched.get(&patterns[matched.rule]) else { return Ok(None) };
+                let var = cx.var;
+                let folding =
+                    Folding { cx, readers: &readers, constants: &constants, folded: &folded };
+                let Some((conv, value)) = folding.fold(root)? else { return Ok(None) };
+                folded.insert(var, conv);
+                Ok(Some(value))
+            })?;
+            Ok(count > 0)
         })?;
         Ok(module)
     }
 }
 
-/// A convolution with input-independent weights, and the offset that is added to its result.
+/// A convolution with constant weights, and the offset that is added to its result.
+#[derive(Clone)]
 struct Convolution {
     op: Op,
     x: Expr,
@@ -128,15 +128,33 @@ struct Convolution {
 struct Folding<'a, 'cx> {
     cx: &'a mut RewriteCx<'cx>,
     readers: &'a Readers,
-    independent: &'a FxHashSet<Var>,
+    /// The variables that are computed from constants.
+    constants: &'a FxHashSet<Var>,
+    /// The convolutions that replace the values of variables. The operators that read these variables are visited later.
+    folded: &'a FxHashMap<Var, Convolution>,
 }
+
+/// A convolution that replaces a matched expression, and the expression of its result.
+type Replacement = (Convolution, Expr);
 
 impl Folding<'_, '_> {
     /// Returns the replacement of a matched expression; `None` if the expression cannot be folded into a convolution.
-    fn fold(mut self, root: Expr) -> Result<Option<Expr>, PassError> {
-        if let ExprData::TupleGetItem(tuple, 0) = *self.cx.func.expr(root) {
-            return self.fold_batch_norm(tuple);
-        }
+    fn fold(mut self, root: Expr) -> Result<Option<Replacement>, PassError> {
+        let conv = match *self.cx.func.expr(root) {
+            ExprData::TupleGetItem(tuple, 0) => self.fold_batch_norm(tuple)?,
+            _ => self.fold_binary(root)?,
+        };
+        let Some(conv) = conv else { return Ok(None) };
+        let y = self.cx.call(conv.op, &[conv.x, conv.weights], conv.attrs.clone())?;
+        let value = match conv.offset {
+            None => y,
+            Some(offset) => self.cx.call(ADD, &[y, offset], Attrs::default())?,
+        };
+        Ok(Some((conv, value)))
+    }
+
+    /// Returns the convolution that replaces a binary operator of a convolution and a per-channel operand.
+    fn fold_binary(&mut self, root: Expr) -> Result<Option<Convolution>, PassError> {
         let Some((op, &[a, b], _)) = op_call(self.cx.func, root) else { return Ok(None) };
         let commutes = op == ADD || op == MULTIPLY;
         let (conv, other) = match self.convolution(a) {
@@ -152,21 +170,14 @@ impl Folding<'_, '_> {
         }
         match (op, conv.offset) {
             (MULTIPLY | DIVIDE, _) => self.scaled(conv, op, other).map(Some),
-            (_, Some(offset)) => {
-                let offset = self.cx.call(op, &[offset, other], Attrs::default())?;
-                self.emit(Convolution { offset: Some(offset), ..conv }).map(Some)
-            }
-            // The offset becomes the bias of the kernel.
-            (SUBTRACT, None) => {
-                let offset = self.cx.call(NEGATIVE, &[other], Attrs::default())?;
-                self.emit(Convolution { offset: Some(offset), ..conv }).map(Some)
-            }
-            (_, None) => Ok(None),
+            // The epilogue of the kernel adds the offset.
+            (ADD, None) => Ok(None),
+            _ => self.shifted(conv, op, other).map(Some),
         }
     }
 
-    /// Returns the replacement of field 0 of the batch normalisation `tuple`; `None` if it cannot be folded into a convolution.
-    fn fold_batch_norm(&mut self, tuple: Expr) -> Result<Option<Expr>, PassError> {
+    /// Returns the convolution that replaces field 0 of the batch normalisation `tuple`; `None` if it cannot be folded.
+    fn fold_batch_norm(&mut self, tuple: Expr) -> Result<Option<Convolution>, PassError> {
         let value = self.cx.value(tuple);
         let Some((BATCH_NORM, &[x, gamma, beta, mean, variance], attrs)) =
             op_call(self.cx.func, value)
@@ -181,50 +192,43 @@ impl Folding<'_, '_> {
             return Ok(None);
         };
         let Some(conv) = self.convolution(x) else { return Ok(None) };
-        let rank = conv.rank as i64;
         let parameters = [gamma, beta, mean, variance];
-        let all_independent =
-            parameters.iter().all(|&p| is_input_independent(self.cx.func, self.independent, p));
-        let is_only_result = self.only_reader(tuple).is_some();
-        if axis.rem_euclid(rank) != conv.channel_axis as i64 || !all_independent || !is_only_result
-        {
-            return Ok(None);
-        }
-        let dtype = self.cx.func.ty(variance).dtype();
-        let epsilon = match dtype {
+        let is_foldable = axis.rem_euclid(conv.rank as i64) == conv.channel_axis as i64
+            && parameters.iter().all(|&p| self.is_channel_vector(&conv, p))
+            && self.only_reader(tuple).is_some();
+        let epsilon = match self.cx.func.ty(variance).dtype() {
             Some(DType::Float32) => Tensor::from_slice(&[], &[epsilon as f32]),
             Some(DType::Float64) => Tensor::from_slice(&[], &[epsilon]),
             _ => return Ok(None),
         };
-        let Ok(epsilon) = epsilon else { return Ok(None) };
+        let Some(epsilon) = epsilon.ok().filter(|_| is_foldable) else { return Ok(None) };
         let epsilon = self.cx.func.constant(epsilon);
-        let plain = Attrs::default;
-        let variance = self.cx.call(ADD, &[variance, epsilon], plain())?;
-        let deviation = self.cx.call(SQRT, &[variance], plain())?;
-        let deviation = self.cx.emit(deviation);
-        let mut factor = None;
-        let mut moved = self.cx.call(DIVIDE, &[mean, deviation], plain())?;
+        let variance = self.emit(ADD, &[variance, epsilon])?;
+        let deviation = self.emit(SQRT, &[variance])?;
+        let (mut op, mut factor) = (DIVIDE, deviation);
         if scale == Some(true) {
-            let value = self.cx.call(DIVIDE, &[gamma, deviation], plain())?;
-            let value = self.cx.emit(value);
-            moved = self.cx.call(MULTIPLY, &[mean, value], plain())?;
-            factor = Some(value);
+            (op, factor) = (MULTIPLY, self.emit(DIVIDE, &[gamma, deviation])?);
         }
-        let offset = match center {
-            Some(true) => self.cx.call(SUBTRACT, &[beta, moved], plain())?,
-            _ => self.cx.call(NEGATIVE, &[moved], plain())?,
-        };
-        let offset = self.along(&conv, offset, conv.channel_axis)?;
-        let (op, factor) = factor.map_or((DIVIDE, deviation), |factor| (MULTIPLY, factor));
-        let factor = self.along(&conv, factor, conv.channel_axis)?;
-        let y = self.scaled(conv, op, factor)?;
-        self.cx.call(ADD, &[y, offset], plain()).map(Some)
+        let scaled_mean = self.emit(op, &[mean, factor])?;
+        let factor = self.reshape_along_axis(&conv, factor, conv.channel_axis)?;
+        let mut conv = self.scaled(conv, op, factor)?;
+        if center == Some(true) {
+            let beta = self.reshape_along_axis(&conv, beta, conv.channel_axis)?;
+            conv = self.shifted(conv, ADD, beta)?;
+        }
+        let scaled_mean = self.reshape_along_axis(&conv, scaled_mean, conv.channel_axis)?;
+        self.shifted(conv, SUBTRACT, scaled_mean).map(Some)
     }
 
     /// Returns the convolution, with an optional offset, that defines an operand. `None` if the operand has another definition or
     /// other readers, or if the weights or the offset depend on inputs.
     fn convolution(&self, e: Expr) -> Option<Convolution> {
-        self.only_reader(e)?;
+        let v = self.only_reader(e)?;
+        if let Some(conv) = self.folded.get(&v) {
+            // A side effect in between may have overwritten the input of the convolution.
+            let is_unchanged = self.cx.defs.epoch(v) == self.cx.defs.epoch(self.cx.var);
+            return is_unchanged.then(|| conv.clone());
+        }
         let func = &*self.cx.func;
         let (op, args, _) = op_call(func, self.cx.value(e))?;
         if op != ADD {
@@ -260,7 +264,7 @@ impl Folding<'_, '_> {
             && dims.len() == rank
             && kernel_layout.len() == rank
             && !(transposed && groups != 1)
-            && is_input_independent(func, self.independent, weights);
+            && is_input_independent(func, self.constants, weights);
         let channels = func.syms.as_int(*dims.get(channel_axis)?)?;
         let attrs = attrs.clone();
         let offset = None;
@@ -292,38 +296,60 @@ impl Folding<'_, '_> {
             let d = func.syms.as_int(d);
             d == Some(1) || (d == Some(conv.channels) && axis + missing == conv.channel_axis)
         });
-        dims.len() <= conv.rank && fits && is_input_independent(func, self.independent, e)
+        dims.len() <= conv.rank && fits && is_input_independent(func, self.constants, e)
+    }
+
+    /// Whether an operand is a constant vector with one element per channel of a convolution's result.
+    fn is_channel_vector(&self, conv: &Convolution, e: Expr) -> bool {
+        let func = &*self.cx.func;
+        let has_channels =
+            |dims: &[Sym]| matches!(dims, [d] if func.syms.as_int(*d) == Some(conv.channels));
+        func.ty(e).dims().is_some_and(has_channels) && is_input_independent(func, self.constants, e)
     }
 
     /// Reshapes a tensor with one element, or with one element per channel, to the rank of the convolution. The elements of the
     /// result lie along `axis`, and all other dims are 1.
-    fn along(&mut self, conv: &Convolution, e: Expr, axis: usize) -> Result<Expr, PassError> {
-        let e =
-            if matches!(self.cx.func.expr(e), ExprData::Call { .. }) { self.cx.emit(e) } else { e };
+    fn reshape_along_axis(
+        &mut self,
+        conv: &Convolution,
+        e: Expr,
+        axis: usize,
+    ) -> Result<Expr, PassError> {
         let func = &mut *self.cx.func;
         let dims = func.ty(e).dims().unwrap_or_default();
         let count = dims.iter().filter_map(|&d| func.syms.as_int(d)).product::<i64>();
         let mut shape = vec![func.syms.int(1); conv.rank];
         shape[axis] = func.syms.int(count);
         let shape = func.shape(&shape);
-        self.cx.call(RESHAPE, &[e, shape], Attrs::default())
+        self.emit(RESHAPE, &[e, shape])
     }
 
-    /// Emits a convolution whose weights and offset are multiplied or divided by a factor.
-    fn scaled(&mut self, conv: Convolution, op: Op, factor: Expr) -> Result<Expr, PassError> {
-        let along_filters = self.along(&conv, factor, conv.filter_axis)?;
-        let weights = self.cx.call(op, &[conv.weights, along_filters], Attrs::default())?;
-        let offset = conv.offset.map(|b| self.cx.call(op, &[b, factor], Attrs::default()));
-        let offset = offset.transpose()?;
-        self.emit(Convolution { weights, offset, ..conv })
+    /// Returns a convolution whose weights and offset are multiplied or divided by a factor.
+    fn scaled(
+        &mut self,
+        conv: Convolution,
+        op: Op,
+        factor: Expr,
+    ) -> Result<Convolution, PassError> {
+        let along_filters = self.reshape_along_axis(&conv, factor, conv.filter_axis)?;
+        let weights = self.emit(op, &[conv.weights, along_filters])?;
+        let offset = conv.offset.map(|offset| self.emit(op, &[offset, factor])).transpose()?;
+        Ok(Convolution { weights, offset, ..conv })
     }
 
-    /// Emits a convolution and returns the expression of its result.
-    fn emit(&mut self, conv: Convolution) -> Result<Expr, PassError> {
-        let y = self.cx.call(conv.op, &[conv.x, conv.weights], conv.attrs)?;
-        match conv.offset {
-            None => Ok(y),
-            Some(offset) => self.cx.call(ADD, &[y, offset], Attrs::default()),
-        }
+    /// Returns a convolution to whose offset a term is added, or from which it is subtracted.
+    fn shifted(&mut self, conv: Convolution, op: Op, term: Expr) -> Result<Convolution, PassError> {
+        let offset = match (conv.offset, op) {
+            (Some(offset), _) => self.emit(op, &[offset, term])?,
+            (None, SUBTRACT) => self.emit(NEGATIVE, &[term])?,
+            (None, _) => term,
+        };
+        Ok(Convolution { offset: Some(offset), ..conv })
+    }
+
+    /// Emits a binding of an operator call without attributes, and returns its variable.
+    fn emit(&mut self, op: Op, args: &[Expr]) -> Result<Expr, PassError> {
+        let value = self.cx.call(op, args, Attrs::default())?;
+        Ok(self.cx.emit(value))
     }
 }

@@ -53,6 +53,7 @@ mod rewrite_reshape;
 use std::sync::Arc;
 
 use pliant_ir::op::{DimTrait, InferError};
+use pliant_ir::relax::visit::bindings;
 use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, TypeData, Var};
 use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule, Op, OpRegistry};
 use pliant_pass::binding_rewrites::{Namer, Substitution, reachable_seqs, rewrite_bindings};
@@ -93,6 +94,7 @@ impl ModulePass for ChannelsLast {
                 channels_last_values: FxHashMap::default(),
                 transposed_sources: FxHashMap::default(),
                 inserted_transposes: FxHashMap::default(),
+                writes: has_writing_calls(func, &writers),
                 tuples: FxHashMap::default(),
                 copies: Substitution::default(),
                 namer: None,
@@ -174,7 +176,14 @@ struct LayoutRewriter<'a> {
     /// Replaces dataflow variables that have become copies by the copied variables, so that kernel rules find the readers of a
     /// convolution.
     copies: Substitution,
+    /// Whether the function calls anything that may write to its arguments. If so, two transposes of one value stay two tensors.
+    writes: bool,
     namer: Option<Namer>,
+}
+
+/// Whether a function contains a call that may write to its arguments.
+fn has_writing_calls(func: &Function, writers: &MayWrite) -> bool {
+    bindings(func).into_iter().any(|(_, binding)| writers.may_write(func, binding.value))
 }
 
 /// A binding that is rewritten. The rewriter appends the new bindings that precede this binding to `out`.
@@ -200,7 +209,7 @@ impl LayoutRewriter<'_> {
             binding.value = value;
         } else if let Some(source) = transposed_to_channels_first(site.func, site.binding.value) {
             self.transposed_sources.insert(binding.var, source);
-        } else if let Some(source) = self.reshape_of_source(&mut site)? {
+        } else if let Some(source) = self.emit_reshape_of_source(&mut site)? {
             self.transposed_sources.insert(binding.var, source);
         } else if let Some(value) = self.rewrite_reduction(&mut site)? {
             binding.value = value;
@@ -243,7 +252,7 @@ impl LayoutRewriter<'_> {
             })
             .collect();
         if axes.iter().copied().eq(0..=channel) {
-            return Ok(Some(value));
+            return Ok(Some(value).filter(|_| !self.writes));
         }
         self.transpose(site.func, value, axes).map(Some)
     }

@@ -25,7 +25,7 @@ impl LayoutRewriter<'_> {
 
     /// If a binding reshapes the result of a transpose from channels last to channels first, emits the same reshape of the
     /// operand of the transpose and returns its result. The binding itself does not change.
-    pub(super) fn reshape_of_source(
+    pub(super) fn emit_reshape_of_source(
         &mut self,
         site: &mut Site<'_>,
     ) -> Result<Option<Expr>, PassError> {

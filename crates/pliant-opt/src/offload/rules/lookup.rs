@@ -35,11 +35,12 @@
 //! ```
 //!
 //! # Requires
-//! At least four elementwise operators. Their other operands have one element and do not depend on inputs.
+//! At least four elementwise operators. Their other operands have one element and are computed from constants.
 //!
 //! # Keeps
 //! - Functions of several tensors, and functions with different scales for channels.
 //! - Functions whose intermediate values have other readers.
+//! - Functions that divide integers or raise them to a power, because these operators fail for some of the 256 arguments.
 //! - All functions if kernels are disabled.
 //!
 //! # Never
@@ -49,21 +50,32 @@
 use pliant_ir::op::DimTrait;
 use pliant_ir::relax::kernel_call::NewKernelCall;
 use pliant_ir::relax::{Expr, ExprData, Function, Var};
-use pliant_ir::{Attrs, DType};
+use pliant_ir::{Attrs, DType, Op};
 use pliant_kernel_api::kernels::lookup::{ENTRIES, KERNEL};
 use pliant_pass::PassError;
 use pliant_tensor::Tensor;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::common::matmul_and_conv_operands::{input_independent_vars, is_input_independent};
+use crate::common::matmul_and_conv_operands::{ADD, constant_vars, is_input_independent};
 use crate::common::operators_after_lowering::RESHAPE;
 use crate::offload::dequantized::has_one_element;
 use crate::offload::epilogue_activations::op_call;
 use crate::offload::int8_epilogue::CAST;
 use crate::offload::offload_rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
 
-/// The minimum number of operators of a function: a loop of fewer is limited by memory.
+/// The minimum number of operators of a function. Loops of fewer operators are memory-bound.
 const MIN_OPERATORS: usize = 4;
+/// The operators that are defined for all integers. Others, such as divisions, fail for some arguments, which a model may never pass.
+const TOTAL_ON_INTEGERS: [Op; 8] = [
+    CAST,
+    ADD,
+    Op::new("relax.subtract"),
+    Op::new("relax.multiply"),
+    Op::new("relax.maximum"),
+    Op::new("relax.minimum"),
+    Op::new("relax.clip"),
+    Op::new("relax.where"),
+];
 /// The maximum number of operators of a function.
 const MAX_OPERATORS: usize = 64;
 
@@ -81,13 +93,13 @@ pub(super) fn info() -> RuleInfo {
 
 #[derive(Default)]
 struct Lookup {
-    /// The variables that do not depend on the inputs of the function.
-    independent: FxHashSet<Var>,
+    /// The variables that are computed from constants.
+    constants: FxHashSet<Var>,
 }
 
 impl Rule for Lookup {
     fn begin(&mut self, func: &Function) {
-        self.independent = input_independent_vars(func);
+        self.constants = constant_vars(func);
     }
 
     fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError> {
@@ -191,11 +203,13 @@ impl Lookup {
         let value = definition(site, v);
         let (op, args, _) = op_call(site.func, value)?;
         let args = args.to_vec();
-        if site.ctx.ops.dim_trait(op) != DimTrait::Elementwise {
+        let is_float = |e: &Expr| site.func.ty(*e).dtype().is_some_and(DType::is_float);
+        let is_total = args.iter().any(is_float) || TOTAL_ON_INTEGERS.contains(&op);
+        if site.ctx.ops.dim_trait(op) != DimTrait::Elementwise || !is_total {
             return None;
         }
         for e in args {
-            if is_input_independent(site.func, &self.independent, e) {
+            if is_input_independent(site.func, &self.constants, e) {
                 if !has_one_element(site.func, e) {
                     return None;
                 }
