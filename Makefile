@@ -8,8 +8,9 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .PHONY: demo test check rust-test python-test models race asan asan-rust asan-python fuzz wheel bench bless docs deny clean
 
-# Embed a file of sentences with all-MiniLM-L6-v2, compiled once.
-demo: $(VENV)/.release
+# Embed a file of sentences with all-MiniLM-L6-v2, compiled once. Builds without link-time optimization, to be ready sooner; measure
+# with `make bench`.
+demo: $(VENV)/.demo
 	$(BIN)/python examples/embed_sentences.py
 
 # All checks: formatting and lints, Rust tests, Python tests.
@@ -139,11 +140,17 @@ $(VENV)/.docs: docs/site/requirements.txt
 # The extension module in a release build.
 $(VENV)/.release: $(VENV)/.base $(SOURCES)
 	$(BIN)/maturin develop --release --quiet
-	rm -f $(VENV)/.dev
+	rm -f $(VENV)/.dev $(VENV)/.demo
+	touch $@
+
+# The extension module for the demo: optimized, but quick to build.
+$(VENV)/.demo: $(VENV)/.base $(SOURCES)
+	$(BIN)/maturin develop --profile demo --quiet
+	rm -f $(VENV)/.dev $(VENV)/.release
 	touch $@
 
 # The extension module with the profile of the Rust tests, so that both share a build.
 $(VENV)/.dev: $(VENV)/.base $(SOURCES)
 	$(BIN)/maturin develop --quiet
-	rm -f $(VENV)/.release
+	rm -f $(VENV)/.release $(VENV)/.demo
 	touch $@
