@@ -65,7 +65,8 @@ use crate::offload::offload_rule::{Decision, KeepReason, Rule, RuleInfo, Site, S
 
 /// The minimum number of operators of a function. Loops of fewer operators are memory-bound.
 const MIN_OPERATORS: usize = 4;
-/// The operators that are defined for all integers. Others, such as divisions, fail for some arguments, which a model may never pass.
+/// The operators that are defined for all integers. Others, such as divisions, fail for some arguments, even if the model never
+/// passes these arguments.
 const TOTAL_ON_INTEGERS: [Op; 8] = [
     CAST,
     ADD,
