@@ -1,6 +1,6 @@
 //! The implementation of the declared kernel `lookup`.
 //!
-//! Method: pieces of elements in parallel. On machines with AVX-512 VBMI, the table is in four
+//! Method: threads look up pieces of elements in parallel. On machines with AVX-512 VBMI, the table is in four
 //! registers, and two instructions look up 64 elements in each half of it; the highest bit of an
 //! element selects the half. Other machines read one entry of the table per element. On an Intel
 //! Xeon with AMX, a million elements take 0.04 ms on one thread.
@@ -11,7 +11,7 @@ use pliant_kernel_api::{Call, Kernel, Sizes};
 #[cfg(target_arch = "x86_64")]
 use pliant_machine::{Vectors, isa::isa};
 
-use crate::algorithm_selection::convolution::copied_unit;
+use crate::algorithm_selection::partition::copied_unit;
 use crate::kernel_entry_points::Implementation;
 use crate::matmul::work_partition::parallel_for;
 
@@ -24,11 +24,16 @@ const PIECE: usize = 1 << 16;
 /// A table with one result for each value of a byte.
 type Table = [u8; ENTRIES as usize];
 
-/// The addresses of the arguments and of the results.
-struct Addresses(*const u8, *mut u8);
+/// The memory that the pieces read and write.
+struct Elements {
+    /// The address of the first argument.
+    x: *const u8,
+    /// The address of the first result.
+    out: *mut u8,
+}
 
 // SAFETY: pieces access different elements of memory that is valid during the call.
-unsafe impl Sync for Addresses {}
+unsafe impl Sync for Elements {}
 
 impl Implementation for Lookup {
     const KERNEL: &'static Kernel = &KERNEL;
@@ -39,18 +44,14 @@ impl Implementation for Lookup {
         let elements = sizes.get("elements") as usize;
         // SAFETY: the call was checked: the table has this many bytes.
         let table: Table = unsafe { table.data.cast_const().cast::<Table>().read() };
-        let (addresses, run) = (Addresses(x.data.cast_const(), out.data), implementation());
+        let all = Elements { x: x.data.cast_const(), out: out.data };
+        let run = implementation();
         let run_piece = |index: usize| {
-            let (addresses, first) = (&addresses, index * PIECE);
+            let (all, first) = (&all, index * PIECE);
             // SAFETY: the call was checked: both operands have these elements and share no memory. Each element is
             // in one piece. The machine has the instructions of the implementation.
             unsafe {
-                run(
-                    addresses.0.add(first),
-                    addresses.1.add(first),
-                    PIECE.min(elements - first),
-                    &table,
-                );
+                run(all.x.add(first), all.out.add(first), PIECE.min(elements - first), &table);
             }
             if runtime.is_interrupted() { STATUS_CANCELLED } else { STATUS_OK }
         };

@@ -9,7 +9,7 @@ use pliant_kernel_api::{Call, Kernel, Sizes};
 use pliant_machine::isa::isa;
 use pliant_tensor::DType;
 
-use crate::algorithm_selection::convolution::copied_unit;
+use crate::algorithm_selection::partition::copied_unit;
 use crate::kernel_entry_points::Implementation;
 use crate::matmul::work_partition::parallel_for;
 use crate::simd::{Lanes, for_isa};

@@ -56,7 +56,8 @@ pub struct ModelStats {
     /// The number of programs that were compiled for the model: 1 for the model itself, which is
     /// compiled or loaded once for all shapes, and those that its runs compiled. A run compiles an
     /// operator or ONNX node whose ranks or types are known only at run time, once for each
-    /// combination of ranks and data types. It reuses a program that another model compiled.
+    /// combination of ranks and data types, and of sizes and values if the operator needs them to be
+    /// known. The run reuses a program that another model compiled.
     pub compilations: u64,
     /// How often a function of the model was run.
     pub runs: u64,

@@ -565,8 +565,9 @@ class ModelStats:
 
         It is 1 for the model itself, which is compiled or loaded once for all shapes, plus the
         number of programs that runs compiled. A run compiles an operator or ONNX node whose ranks
-        or types are known only at run time, once for each combination of ranks and data types. It
-        reuses a program that another model compiled.
+        or types are known only at run time, once for each combination of ranks and data types, and
+        of sizes and values if the operator needs them to be known. The run reuses a program that
+        another model compiled.
         """
     @property
     def compile_seconds(self) -> float:

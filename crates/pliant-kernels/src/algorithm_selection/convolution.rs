@@ -25,11 +25,6 @@ pub fn short_pieces() -> usize {
 pub fn depthwise_unit() -> usize {
     Machine::host().rates.depthwise
 }
-/// Number of elements that a thread copies per microsecond, from which the time of pooling and of
-/// the input copies of convolutions is estimated.
-pub fn copied_unit() -> usize {
-    Machine::host().rates.copied
-}
 /// Maximum number of filters for which convolutions are computed by dot products over channels.
 pub const FEW_FILTERS: usize = 4;
 

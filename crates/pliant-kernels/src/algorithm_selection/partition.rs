@@ -11,6 +11,12 @@ pub fn unit_work() -> usize {
     Machine::host().rates.multiply_adds
 }
 
+/// Number of elements that a thread copies per microsecond, from which the time of kernels that are
+/// limited by memory is estimated: pooling, packing, lookups and copies of inputs.
+pub fn copied_unit() -> usize {
+    Machine::host().rates.copied
+}
+
 /// The number of pieces into which large amounts of work are divided.
 pub fn pieces() -> usize {
     Machine::host().pieces()

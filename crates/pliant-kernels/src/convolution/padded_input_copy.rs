@@ -5,7 +5,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
 use super::shape_and_strides::Sizes;
 use super::{Convolution, Image};
-use crate::algorithm_selection::convolution::copied_unit;
+use crate::algorithm_selection::partition::copied_unit;
 use crate::matmul::Element;
 use crate::matmul::work_partition::parallel_for;
 use pliant_machine::isa::Isa;

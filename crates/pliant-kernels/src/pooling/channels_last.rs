@@ -10,7 +10,7 @@ use pliant_exec::abi::{STATUS_CANCELLED, STATUS_OK};
 use pliant_machine::isa::isa;
 
 use super::{Max, Mean, Reduction, Windows, strided};
-use crate::algorithm_selection::convolution::copied_unit;
+use crate::algorithm_selection::partition::copied_unit;
 use crate::matmul::work_partition::parallel_for;
 use crate::simd::{MathLanes, for_isa};
 

@@ -13,7 +13,7 @@ use pliant_kernel_api::kernels::pooling::{MAX_WINDOW_COLUMNS, MAX_WINDOW_SPAN};
 use pliant_machine::isa::isa;
 
 use super::{Max, Mean, Reduction, WIDEST, Windows, strided};
-use crate::algorithm_selection::convolution::copied_unit;
+use crate::algorithm_selection::partition::copied_unit;
 use crate::matmul::work_partition::parallel_for;
 use crate::simd::{MathLanes, for_isa};
 

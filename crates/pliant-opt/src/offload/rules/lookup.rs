@@ -181,7 +181,7 @@ impl Lookup {
         };
         let defs = &site.uses().1;
         let (dims, of_x) = (site.func.ty(site.root.value).dims(), site.func.var_ty(x).dims());
-        let is_valid = (MIN_OPERATORS..=MAX_OPERATORS).contains(&operators.len())
+        let is_valid = operators.len() >= MIN_OPERATORS
             && dims.is_some()
             && dims == of_x
             && operators.iter().all(|&v| {
@@ -192,8 +192,8 @@ impl Lookup {
         is_valid.then_some(ElementFunction { x, operators })
     }
 
-    /// Adds the operators on which a variable depends to the search, operands first. `None` if one of them is not elementwise, or
-    /// if they read several tensors.
+    /// Adds the operators on which a variable depends to the search, operands first. `None` if one of them is not elementwise, if
+    /// they read several tensors, or if there are more than [`MAX_OPERATORS`].
     fn visit(&self, site: &mut Site<'_>, v: Var, search: &mut Search) -> Option<()> {
         if !search.seen.insert(v) {
             return Some(());
