@@ -1,5 +1,5 @@
 //! The interface between code generators and the rest of Pliant: the [`Backend`] trait, the compiled functions that it returns,
-//! and its errors.
+//! its errors, and decisions that all backends share.
 //!
 //! | module | contents |
 //! |---|---|
@@ -7,6 +7,8 @@
 //! | [`compiled_bytecode_functions`] | [`CompiledBodies`]: machine code of bytecode functions |
 //! | [`compiled_loop_functions`] | [`CompiledKernels`]: entry points, signatures, error messages and memory of loop functions |
 //! | [`error`] | [`CodegenError`] |
+//! | [`interrupt_polling`] | which loops poll the interrupt flag |
+//! | [`prologue_plan`] | how a loop function loads and checks its arguments |
 //!
 //! The input of a backend is *lowered* loop functions. `pliant_tir::lowered_form_verifier` defines this form.
 
@@ -14,6 +16,8 @@ pub mod backend_trait;
 pub mod compiled_bytecode_functions;
 pub mod compiled_loop_functions;
 pub mod error;
+pub mod interrupt_polling;
+pub mod prologue_plan;
 
 pub use backend_trait::{Backend, CodegenOptions, KernelSource};
 pub use compiled_bytecode_functions::CompiledBodies;

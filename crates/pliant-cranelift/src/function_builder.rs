@@ -8,6 +8,7 @@ use cranelift_codegen::ir::{
 };
 use cranelift_frontend::FunctionBuilder;
 use cranelift_module::{Module, ModuleError};
+use pliant_codegen::interrupt_polling::POLL_PERIOD_LOG2;
 use pliant_exec::abi::{MAX_ASSERT_ARGS, OFFSET_ASSERT_ARGS};
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, PrimFunc, Ty, Var, VarTy};
 use pliant_kernels::{ExternFn, ExternTy, extern_fn};
@@ -237,7 +238,7 @@ impl FuncGen<'_, '_> {
             return;
         }
         let (poll, resume) = (self.b.create_block(), self.b.create_block());
-        let low = self.b.ins().band_imm_s(loop_var, (1 << crate::statements::POLL_PERIOD_LOG2) - 1);
+        let low = self.b.ins().band_imm_s(loop_var, (1 << POLL_PERIOD_LOG2) - 1);
         self.b.ins().brif(low, resume, &[], poll, &[]);
         self.b.seal_block(poll);
         self.b.switch_to_block(poll);
