@@ -6,12 +6,30 @@ VENV := .venv
 BIN := $(VENV)/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test check rust-test python-test models race asan asan-rust asan-python fuzz wheel bench bless docs deny clean
+.PHONY: demo test llvm llvm-packages llvm-test llvm-wheel check rust-test python-test models race asan asan-rust asan-python fuzz wheel bench bless docs deny clean
 
 # Embed a file of sentences with all-MiniLM-L6-v2, compiled once. Builds without link-time optimization, to be ready sooner; measure
 # with `make bench`.
 demo: $(VENV)/.demo
 	$(BIN)/python examples/embed_sentences.py
+
+# Pliant with the LLVM code generator beside Cranelift, in a release build in the virtual environment. Select it with target="llvm" or
+# PLIANT_TIER=llvm.
+llvm: llvm-packages $(VENV)/.llvm
+
+# Installs the Debian packages of LLVM 19, or prints how to install them.
+LLVM_PACKAGES := llvm-19-dev libpolly-19-dev zlib1g-dev libzstd-dev
+llvm-packages:
+	@if ! dpkg --status $(LLVM_PACKAGES) > /dev/null 2>&1; then \
+	  if [ "$$(id -u)" = 0 ]; then apt-get install --yes --quiet --no-install-recommends $(LLVM_PACKAGES); \
+	  else echo "LLVM 19 is missing. Install it: sudo apt-get install $(LLVM_PACKAGES)"; exit 1; fi; fi
+
+# The tests of the LLVM code generator, and the Rust and Python tests of whole programs with it.
+LLVM_FEATURES := pliant/llvm-shared,pliant-llvm/llvm-shared
+llvm-test: llvm-packages $(VENV)/.llvm-dev
+	cargo clippy --package pliant-llvm --package pliant --features $(LLVM_FEATURES) --all-targets --quiet -- -D warnings
+	PLIANT_TIER=llvm cargo test --package pliant-llvm --package pliant --features $(LLVM_FEATURES) --quiet
+	PLIANT_TIER=llvm $(BIN)/python -m pytest $(LLVM_PYTHON_TESTS:%=tests/python/test_%.py) --numprocesses auto --dist worksteal
 
 # All checks: formatting and lints, Rust tests, Python tests.
 test: check rust-test python-test
@@ -88,6 +106,11 @@ wheel: $(VENV)/.base
 	  target/wheel-parts/*/pliant/_core.abi3.so
 	$(BIN)/python -m wheel pack --dest-dir target/wheels target/wheel-parts/*
 
+# The wheel with LLVM, in target/wheels, stripped.
+llvm-wheel: llvm-packages $(VENV)/.base
+	rm -rf target/wheels
+	$(BIN)/maturin build --release --features llvm --strip --quiet --out target/wheels
+
 # Benchmarks: installs other runtimes, builds for release, and prints ratios to them.
 bench: $(VENV)/.release
 	$(BIN)/pip install --quiet --requirement benches/requirements.txt
@@ -117,6 +140,9 @@ clean:
 
 # ---- environments ----
 
+# The marks of all builds of the extension module in the environment, of which the last one is installed.
+OTHER_BUILDS = $(VENV)/.release $(VENV)/.demo $(VENV)/.dev $(VENV)/.llvm $(VENV)/.llvm-dev
+
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates python -name '*.rs' -o -name '*.py' -o -name '*.pyi' -o -name Cargo.toml)
 
 $(VENV)/.base: requirements.txt
@@ -140,17 +166,28 @@ $(VENV)/.docs: docs/site/requirements.txt
 # The extension module in a release build.
 $(VENV)/.release: $(VENV)/.base $(SOURCES)
 	$(BIN)/maturin develop --release --quiet
-	rm -f $(VENV)/.dev $(VENV)/.demo
+	rm -f $(OTHER_BUILDS)
+	touch $@
+
+# The extension module with LLVM: a release build, and one with the profile of the Rust tests.
+$(VENV)/.llvm: $(VENV)/.base $(SOURCES)
+	$(BIN)/maturin develop --release --features llvm-shared --quiet
+	rm -f $(OTHER_BUILDS)
+	touch $@
+
+$(VENV)/.llvm-dev: $(VENV)/.base $(SOURCES)
+	$(BIN)/maturin develop --features llvm-shared --quiet
+	rm -f $(OTHER_BUILDS)
 	touch $@
 
 # The extension module for the demo: optimized, but quick to build.
 $(VENV)/.demo: $(VENV)/.base $(SOURCES)
 	$(BIN)/maturin develop --profile demo --quiet
-	rm -f $(VENV)/.dev $(VENV)/.release
+	rm -f $(OTHER_BUILDS)
 	touch $@
 
 # The extension module with the profile of the Rust tests, so that both share a build.
 $(VENV)/.dev: $(VENV)/.base $(SOURCES)
 	$(BIN)/maturin develop --quiet
-	rm -f $(VENV)/.release $(VENV)/.demo
+	rm -f $(OTHER_BUILDS)
 	touch $@

@@ -114,7 +114,7 @@ def compile_module(
     from pliant.transform._pass_context import compiling
 
     module = with_callers(as_module(mod))
-    options = {**options, "target": Target("cranelift" if target is None else target).backend}
+    options = {**options, "target": Target("auto" if target is None else target).backend}
     options["pipeline"] = as_pipeline(options.get("pipeline"))
     with compiling(options) as settings:
         return _core.compile_module(module, settings)

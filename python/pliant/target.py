@@ -6,18 +6,25 @@ from pliant.error import UnsupportedError
 
 __all__ = ["Target"]
 
-_KINDS = {"llvm": "cranelift", "c": "cranelift", "cpu": "cranelift", "cranelift": "cranelift"}
+# The code generator that each name requests.
+_KINDS = {"auto": "auto", "cpu": "auto", "c": "auto", "cranelift": "cranelift", "llvm": "llvm"}
 
 
 class Target:
-    """A target, given by its name: ``"cranelift"``, ``"llvm"``, ``"c"`` or ``"cpu"``. All names
-    mean the CPU and the code generator Cranelift; TVM's names are accepted for compatibility.
-    Options after the name and ``host`` are ignored.
+    """A target, given by its name. All names mean the CPU on which Pliant runs:
+
+    - ``"auto"``, ``"cpu"`` and ``"c"``: the code generator that the environment variable
+      ``PLIANT_TIER`` names (``cranelift`` or ``llvm``), otherwise Cranelift;
+    - ``"cranelift"``: Cranelift, which compiles fast;
+    - ``"llvm"``: LLVM, which uses the widest vectors of the CPU. Builds without LLVM use
+      Cranelift instead (``build_info()["backends"]`` lists what a build contains).
+
+    Options after the name and ``host`` are ignored; they are accepted for compatibility with TVM.
 
     Raises ``UnsupportedError`` for other names.
     """
 
-    def __init__(self, target: str | Target | dict[str, object] = "cranelift", host: object = None) -> None:
+    def __init__(self, target: str | Target | dict[str, object] = "auto", host: object = None) -> None:
         if isinstance(target, Target):
             name = target.kind
         elif isinstance(target, dict):
@@ -31,7 +38,7 @@ class Target:
 
     @property
     def backend(self) -> str:
-        """The name of the code generator: ``"cranelift"``."""
+        """The name of the requested code generator: ``"auto"``, ``"cranelift"`` or ``"llvm"``."""
         return _KINDS[self.kind]
 
     def __enter__(self) -> Target:

@@ -26,6 +26,7 @@ const LAYERS: &[(&str, u32, &[&str])] = &[
     ("pliant-kernels", 4, &["pliant-exec"]),
     ("pliant-codegen", 4, &["pliant-exec"]),
     ("pliant-cranelift", 4, &["pliant-codegen", "pliant-kernels", "pliant-exec"]),
+    ("pliant-llvm", 4, &["pliant-codegen", "pliant-kernels", "pliant-exec"]),
     ("pliant-vm", 4, &["pliant-exec"]),
     ("pliant-onnx", 5, &[]),
     ("pliant", 5, &["pliant-onnx"]),
@@ -50,6 +51,7 @@ const COMPILER: &[&str] = &[
     "pliant-tir",
     "pliant-codegen",
     "pliant-cranelift",
+    "pliant-llvm",
     "pliant-diag",
 ];
 

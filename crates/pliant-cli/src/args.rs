@@ -60,8 +60,8 @@ pub enum Command {
 /// Options of the compilation.
 #[derive(Args)]
 pub struct BuildArgs {
-    /// The target of code generation.
-    #[arg(long, default_value = "cranelift")]
+    /// The code generator: auto, cranelift, llvm.
+    #[arg(long, default_value = "auto")]
     pub target: String,
     /// How graph functions are executed.
     #[arg(long, default_value = "bytecode")]

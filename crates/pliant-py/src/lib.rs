@@ -203,10 +203,12 @@ mod _core {
     #[pyfunction]
     fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         let info = PyDict::new(py);
+        let backends: Vec<&str> =
+            pliant::Target::built_in().into_iter().map(pliant::Target::name).collect();
         info.set_item("version", env!("CARGO_PKG_VERSION"))?;
         info.set_item("profile", if cfg!(debug_assertions) { "debug" } else { "release" })?;
         info.set_item("target", format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS))?;
-        info.set_item("backends", vec!["cranelift"])?;
+        info.set_item("backends", backends)?;
         info.set_item("rust", env!("CARGO_PKG_RUST_VERSION"))?;
         Ok(info)
     }

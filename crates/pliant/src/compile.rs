@@ -197,7 +197,7 @@ fn compile_into(
     let mut table = loop_codegen::kernel_table(compiled, &module);
     if options.exec_mode == ExecMode::Compiled {
         let phase = Phase::start("FunctionBodies");
-        loop_codegen::add_bodies(&mut table, &executable, options.target, &machine_options)?;
+        loop_codegen::add_bodies(&mut table, &executable, &machine_options)?;
         phases.push(phase.end());
     }
     if let Some(dump) = &dump {

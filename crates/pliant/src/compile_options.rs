@@ -11,53 +11,105 @@ use pliant_pass::{CancelToken, Instrument, ModulePass, Sequential};
 
 use crate::error::Error;
 
-/// The target of code generation.
+/// The code generator that compiles loop functions. All of them generate code for the host CPU.
 ///
 /// # Examples
 /// ```
 /// use pliant::Target;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let (target, note) = Target::parse("llvm")?;
+/// let (target, note) = Target::parse("cranelift")?;
 /// assert_eq!(target, Target::Cranelift);
-/// assert!(note.expect("another target is used").contains("cranelift"));
+/// assert!(note.is_none());
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Target {
-    /// The host CPU, with the embedded Cranelift code generator.
+    /// The code generator that the environment variable [`TIER_VARIABLE`] names; Cranelift if it is not set.
     #[default]
+    Auto,
+    /// Cranelift, which compiles fast. Its vectors have 128 bits.
     Cranelift,
+    /// LLVM, which uses the widest vectors of the CPU. Only in builds with the feature `llvm`.
+    #[cfg(feature = "llvm")]
+    Llvm,
 }
+
+/// The environment variable that selects the code generator of [`Target::Auto`]: `cranelift` or `llvm`.
+pub const TIER_VARIABLE: &str = "PLIANT_TIER";
 
 impl Target {
     /// Parses the name of a target. Also returns a note if the name is accepted but another target
-    /// is used instead, such as Cranelift for `llvm`.
+    /// is used instead, such as Cranelift for `llvm` in builds without LLVM.
     ///
     /// # Errors
     /// A user error if the target does not exist.
     pub fn parse(name: &str) -> Result<(Target, Option<String>), Error> {
         let kind = name.split_whitespace().next().unwrap_or("");
         match kind {
-            "" | "cranelift" | "cpu" | "native" => Ok((Target::Cranelift, None)),
-            "llvm" | "c" => Ok((
+            "" | "auto" | "cpu" | "native" => Ok((Target::Auto, None)),
+            "cranelift" => Ok((Target::Cranelift, None)),
+            #[cfg(feature = "llvm")]
+            "llvm" => Ok((Target::Llvm, None)),
+            #[cfg(not(feature = "llvm"))]
+            "llvm" => Ok((
                 Target::Cranelift,
-                Some(format!(
-                    "target '{kind}' is not built in; cranelift generates the code instead"
-                )),
+                Some(
+                    "target 'llvm' is not built in; cranelift generates the code instead (`make llvm` builds Pliant with LLVM)"
+                        .into(),
+                ),
+            )),
+            "c" => Ok((
+                Target::Auto,
+                Some("there is no target 'c'; a just-in-time compiler generates the code instead".into()),
             )),
             _ => Err(Error::option(
                 format!("there is no target '{name}'"),
-                "use \"cranelift\" (this machine's processor); \"llvm\" is accepted as a synonym",
+                "use \"auto\", \"cranelift\" or \"llvm\"; all of them generate code for this machine's processor",
             )),
         }
+    }
+
+    /// The code generators of this build.
+    pub fn built_in() -> Vec<Target> {
+        vec![
+            Target::Cranelift,
+            #[cfg(feature = "llvm")]
+            Target::Llvm,
+        ]
     }
 
     /// The name of the target, which [`parse`](Self::parse) accepts.
     pub fn name(self) -> &'static str {
         match self {
+            Target::Auto => "auto",
             Target::Cranelift => "cranelift",
+            #[cfg(feature = "llvm")]
+            Target::Llvm => "llvm",
+        }
+    }
+
+    /// Returns the code generator of [`Target::Auto`], and every other target unchanged.
+    ///
+    /// # Errors
+    /// [`TIER_VARIABLE`] does not name a code generator of this build.
+    pub(crate) fn resolve(self) -> Result<Target, Error> {
+        if self != Target::Auto {
+            return Ok(self);
+        }
+        let tier = std::env::var(TIER_VARIABLE).unwrap_or_default();
+        match Target::parse(&tier) {
+            Ok((Target::Auto, None)) => Ok(Target::Cranelift),
+            Ok((target, None)) => Ok(target),
+            _ => Err(Error::option(
+                format!("{TIER_VARIABLE} is '{tier}', which is not a code generator of this build"),
+                if cfg!(feature = "llvm") {
+                    "set it to \"cranelift\" or \"llvm\""
+                } else {
+                    "set it to \"cranelift\"; `make llvm` builds Pliant with LLVM"
+                },
+            )),
         }
     }
 }
@@ -255,9 +307,12 @@ mod tests {
     #[test]
     fn target_and_mode_names_are_parsed_or_rejected_with_help() {
         let (options, notes) = CompileOptions::from_names("llvm -mcpu=native", "compiled").unwrap();
-        assert_eq!(options.target, Target::Cranelift);
+        assert_eq!(
+            options.target.name(),
+            if cfg!(feature = "llvm") { "llvm" } else { "cranelift" }
+        );
         assert_eq!(options.exec_mode, ExecMode::Compiled);
-        assert_eq!(notes.len(), 1);
+        assert_eq!(notes.len(), usize::from(!cfg!(feature = "llvm")));
         assert!(CompileOptions::from_names("cranelift", "bytecode").unwrap().1.is_empty());
         let error = Target::parse("cuda").unwrap_err().to_string();
         assert!(

@@ -206,13 +206,13 @@ impl CompiledModule {
             loop_codegen::lower(&loop_functions, &pass_context(&CompileOptions::default()))?;
         phases.push(phase.end());
         let phase = Phase::start("MachineCode");
-        let compiled = loop_codegen::compile(&lowered, Target::Cranelift, &options)?;
+        let compiled = loop_codegen::compile(&lowered, Target::Auto, &options)?;
         loop_codegen::adopt_recompiled(&mut executable, &loop_functions, &compiled)?;
         let kernels = compiled.len();
         let mut table = loop_codegen::kernel_table(compiled, &loop_functions);
         phases.push(phase.end());
         let phase = Phase::start("FunctionBodies");
-        loop_codegen::add_bodies(&mut table, &executable, Target::Cranelift, &options)?;
+        loop_codegen::add_bodies(&mut table, &executable, &options)?;
         phases.push(phase.end());
         let stats = CompileStats {
             total: phases.iter().map(|p| p.duration).sum(),

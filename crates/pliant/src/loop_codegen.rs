@@ -25,10 +25,15 @@ use crate::error::Error;
 use crate::module_inspection::verify;
 
 /// Returns the code generator of a target.
-pub(crate) fn backend(target: Target) -> Box<dyn Backend> {
-    match target {
-        Target::Cranelift => Box::new(CraneliftBackend::new()),
-    }
+///
+/// # Errors
+/// The environment variable that selects the code generator has an invalid value.
+fn backend(target: Target) -> Result<Box<dyn Backend>, Error> {
+    Ok(match target.resolve()? {
+        #[cfg(feature = "llvm")]
+        Target::Llvm => Box::new(pliant_llvm::LlvmBackend::new()),
+        Target::Auto | Target::Cranelift => Box::new(CraneliftBackend::new()),
+    })
 }
 
 /// Marks every loop function of the module so that it does not call library kernels. Executables
@@ -81,7 +86,7 @@ pub(crate) fn compile(
     check_variables()?;
     let sources: Vec<KernelSource<'_>> =
         lowered.prim_funcs().map(|(name, func)| (name.clone(), &**func)).collect();
-    Ok(backend(target).compile(&sources, options)?)
+    Ok(backend(target)?.compile(&sources, options)?)
 }
 
 /// Checks the environment variables that describe the machine and limit the number of threads.
@@ -140,13 +145,13 @@ pub(crate) fn kernel_table(kernels: CompiledKernels, module: &IRModule) -> LoopF
 pub(crate) fn add_bodies(
     table: &mut LoopFuncTable,
     executable: &Executable,
-    target: Target,
     options: &CodegenOptions,
 ) -> Result<(), Error> {
     if executable.exec_mode() != ExecMode::Compiled.name() {
         return Ok(());
     }
-    let bodies = backend(target).compile_bodies(executable, options)?;
+    // Cranelift for every target: these functions are sequences of calls, which LLVM cannot make faster.
+    let bodies = CraneliftBackend::new().compile_bodies(executable, options)?;
     for (function, pieces) in executable.vm_functions().zip(bodies.iter()) {
         // SAFETY: the code generator created the pieces from this function, and the table keeps
         // their memory alive.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pliant_codegen::{Backend, CodegenError, CodegenOptions, CompiledKernels};
-use pliant_cranelift::CraneliftBackend;
 use pliant_exec::abi::{DLTensor, KernelRuntime};
 use pliant_ir::tir::PrimFunc;
 use pliant_pool::Team;
@@ -88,7 +87,7 @@ pub fn compile(f: &PrimFunc) -> Result<CompiledFunction, CodegenError> {
         dump_dir: std::env::var_os("PLIANT_TEST_DUMP").map(Into::into),
         ..Default::default()
     };
-    let kernels = CraneliftBackend::new().compile(&[(Arc::from("kernel"), f)], &options)?;
+    let kernels = crate::backend().compile(&[(Arc::from("kernel"), f)], &options)?;
     Ok(CompiledFunction { kernels })
 }
 

@@ -16,3 +16,8 @@ mod racing_loads;
 mod random_loop_extents;
 mod transposes;
 mod vector_math_on_tiles;
+
+/// Creates the code generator that the tests use.
+fn backend() -> pliant_cranelift::CraneliftBackend {
+    pliant_cranelift::CraneliftBackend::new()
+}

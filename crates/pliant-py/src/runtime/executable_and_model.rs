@@ -114,7 +114,7 @@ fn compile_options(py: Python<'_>, kwargs: &Bound<'_, PyDict>) -> Result<Compile
         }
     };
     let (mut options, notes) =
-        CompileOptions::from_names(&text("target", "cranelift")?, &text("exec_mode", "bytecode")?)?;
+        CompileOptions::from_names(&text("target", "auto")?, &text("exec_mode", "bytecode")?)?;
     if kwargs.get_item("verbose")?.is_some_and(|v| v.is_truthy().unwrap_or(false)) {
         for note in notes {
             PyErr::warn(

@@ -1,0 +1,229 @@
+//! Compilation units: a unit is an LLVM module with several functions, which becomes one object file in memory.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use inkwell::context::Context;
+use inkwell::llvm_sys::LLVMDiagnosticSeverity::{LLVMDSError, LLVMDSWarning};
+use inkwell::llvm_sys::core::{
+    LLVMContextSetDiagnosticHandler, LLVMDisposeMessage, LLVMGetDiagInfoDescription,
+    LLVMGetDiagInfoSeverity,
+};
+use inkwell::llvm_sys::prelude::LLVMDiagnosticInfoRef;
+use inkwell::module::{Linkage, Module};
+use inkwell::passes::PassBuilderOptions;
+use inkwell::targets::{FileType, TargetMachine};
+use inkwell::types::FunctionType;
+use inkwell::values::FunctionValue;
+use pliant_codegen::error::Unsupported;
+use pliant_codegen::{CodegenError, CodegenOptions, KernelSignature, KernelSource};
+use pliant_ir::tir::PrimFunc;
+use pliant_kernels::ExternFn;
+
+use crate::function_builder::{Gen, GenError, internal};
+use crate::host_target::{HostTarget, MAX_FRAME_BYTES};
+
+/// LLVM's passes for a unit.
+const PASSES: &str = "default<O2>";
+
+/// The object code of a compilation unit.
+pub(crate) struct CompiledUnit {
+    /// The object file.
+    pub object: Vec<u8>,
+    /// The addresses of the external symbols that the object file uses.
+    pub symbols: IndexMap<String, usize>,
+    /// The loop functions of the unit, in order.
+    pub functions: Vec<CompiledFunction>,
+}
+
+/// A loop function in a [`CompiledUnit`].
+pub(crate) struct CompiledFunction {
+    pub name: Arc<str>,
+    /// The symbol of the machine function in the object file.
+    pub symbol: String,
+    pub signature: KernelSignature,
+    /// The error messages of the function's checks.
+    pub messages: Vec<Arc<str>>,
+}
+
+/// The state that the functions of a compilation unit share during code generation.
+pub(crate) struct Unit<'ctx> {
+    pub context: &'ctx Context,
+    pub module: Module<'ctx>,
+    pub target: &'static HostTarget,
+    /// Whether generated loops poll the interrupt flag.
+    pub check_interrupt: bool,
+    /// Whether generated code checks the bounds of every access ([`crate::debug_bounds_checks`]).
+    pub check_accesses: bool,
+    /// The addresses of the external symbols that the functions use so far.
+    symbols: RefCell<IndexMap<String, usize>>,
+    /// The number of the unit, which makes its symbols unique.
+    number: usize,
+    /// The number of machine functions so far.
+    functions: Cell<usize>,
+}
+
+impl<'ctx> Unit<'ctx> {
+    /// Adds an empty machine function. Its symbol starts with the name of the loop function, so that profilers and debuggers show
+    /// it.
+    pub fn add_function(&self, name: &str, ty: FunctionType<'ctx>) -> FunctionValue<'ctx> {
+        let name: String =
+            name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let position = self.functions.replace(self.functions.get() + 1);
+        let symbol = format!("{name}.{}.{position}", self.number);
+        let function = self.module.add_function(&symbol, ty, None);
+        self.target.add_attributes(self.context, function);
+        function
+    }
+
+    /// Returns the declaration of an external symbol at `address`.
+    pub fn declare_symbol(
+        &self,
+        name: &str,
+        address: usize,
+        ty: FunctionType<'ctx>,
+    ) -> FunctionValue<'ctx> {
+        self.symbols.borrow_mut().entry(name.to_string()).or_insert(address);
+        self.module
+            .get_function(name)
+            .unwrap_or_else(|| self.module.add_function(name, ty, Some(Linkage::External)))
+    }
+
+    /// Returns the declaration of the external native function `f`.
+    pub fn declare_extern(&self, f: &'static ExternFn) -> FunctionValue<'ctx> {
+        self.declare_symbol(f.name, f.address, self.extern_type(f))
+    }
+}
+
+/// Compiles loop functions to object code.
+///
+/// # Errors
+/// `Unsupported` lists the unsupported constructs of all functions. `Internal` and `Host` report the first error.
+pub(crate) fn compile_unit(
+    target: &'static HostTarget,
+    number: usize,
+    funcs: &[KernelSource<'_>],
+    options: &CodegenOptions,
+) -> Result<CompiledUnit, CodegenError> {
+    let context = Context::create();
+    let machine = target.machine().map_err(CodegenError::Host)?;
+    let module = context.create_module("pliant");
+    module.set_triple(&machine.get_triple());
+    module.set_data_layout(&machine.get_target_data().get_data_layout());
+    let unit = Unit {
+        context: &context,
+        module,
+        target,
+        check_interrupt: options.check_interrupt,
+        check_accesses: options.check_accesses,
+        symbols: RefCell::default(),
+        number,
+        functions: Cell::new(0),
+    };
+    let (mut functions, mut unsupported) = (Vec::with_capacity(funcs.len()), Vec::new());
+    for (name, func) in funcs {
+        match generate_function(&unit, name, func) {
+            Ok(function) => functions.push(function),
+            Err(GenError::Unsupported(description)) => {
+                unsupported.push(Unsupported { function: name.clone(), description });
+            }
+            Err(GenError::Internal(message)) => {
+                let ir = unit.module.print_to_string().to_string();
+                return Err(CodegenError::Internal { function: name.clone(), message, ir });
+            }
+        }
+    }
+    if !unsupported.is_empty() {
+        return Err(CodegenError::Unsupported(unsupported));
+    }
+    let Some((name, _)) = funcs.first() else {
+        return Ok(CompiledUnit { object: Vec::new(), symbols: IndexMap::new(), functions });
+    };
+    let object = emit_object(&unit, &machine, options).map_err(|e| match e {
+        GenError::Unsupported(description) => CodegenError::unsupported(name.clone(), description),
+        GenError::Internal(message) => {
+            let ir = unit.module.print_to_string().to_string();
+            CodegenError::Internal { function: name.clone(), message, ir }
+        }
+    })?;
+    Ok(CompiledUnit { object, symbols: unit.symbols.into_inner(), functions })
+}
+
+/// Verifies a loop function and generates its machine functions.
+fn generate_function(unit: &Unit<'_>, name: &Arc<str>, func: &PrimFunc) -> Gen<CompiledFunction> {
+    pliant_tir::lowered_form_verifier::verify(func).map_err(GenError::Unsupported)?;
+    let signature = KernelSignature::of(func).map_err(|param| {
+        GenError::Unsupported(format!(
+            "the handle parameter '{param}' has no buffer; bind it with T.match_buffer"
+        ))
+    })?;
+    let checked =
+        unit.check_accesses.then(|| pliant_tir::vector_math_checks::with_kernel_checks(func));
+    let (symbol, messages) =
+        crate::function_prologue::generate(unit, name, checked.as_ref().unwrap_or(func))?;
+    Ok(CompiledFunction { name: name.clone(), symbol, signature, messages })
+}
+
+/// Optimizes the module of a unit and compiles it to an object file.
+fn emit_object(unit: &Unit<'_>, machine: &TargetMachine, options: &CodegenOptions) -> Gen<Vec<u8>> {
+    if cfg!(debug_assertions) {
+        unit.module.verify().or_else(|e| internal(format!("LLVM rejects the code: {e}")))?;
+    }
+    let failed = |what: &str, e: String| GenError::Internal(format!("{what}: {e}"));
+    unit.module
+        .run_passes(PASSES, machine, PassBuilderOptions::create())
+        .map_err(|e| failed("LLVM cannot optimize the code", e.to_string()))?;
+    write_dump(unit, machine, options);
+    let mut large_frames: Vec<String> = Vec::new();
+    // SAFETY: the handler and the list live until the handler is removed below.
+    unsafe {
+        LLVMContextSetDiagnosticHandler(
+            unit.context.raw(),
+            Some(record_diagnostic),
+            (&raw mut large_frames).cast(),
+        );
+    }
+    let object = machine.write_to_memory_buffer(&unit.module, FileType::Object);
+    // SAFETY: removes the handler.
+    unsafe {
+        LLVMContextSetDiagnosticHandler(unit.context.raw(), None, std::ptr::null_mut());
+    }
+    let object = object.map_err(|e| failed("LLVM cannot generate code", e.to_string()))?;
+    match large_frames.is_empty() {
+        true => Ok(object.as_slice().to_vec()),
+        false => Err(GenError::Unsupported(format!(
+            "the machine code needs a stack frame of more than {MAX_FRAME_BYTES} bytes: {}",
+            large_frames.join("; ")
+        ))),
+    }
+}
+
+/// Records an error or warning of LLVM's code generator. The only warnings that generated code can cause concern the size of the
+/// stack frame.
+extern "C" fn record_diagnostic(diagnostic: LLVMDiagnosticInfoRef, list: *mut c_void) {
+    // SAFETY: `emit_object` passes a list of strings, and LLVM a valid diagnostic.
+    unsafe {
+        let severity = LLVMGetDiagInfoSeverity(diagnostic);
+        if !matches!(severity, LLVMDSError | LLVMDSWarning) {
+            return;
+        }
+        let text = LLVMGetDiagInfoDescription(diagnostic);
+        let description = std::ffi::CStr::from_ptr(text).to_string_lossy().into_owned();
+        LLVMDisposeMessage(text);
+        (*list.cast::<Vec<String>>()).push(description);
+    }
+}
+
+/// Writes the optimized intermediate code and the assembly code of a unit to files. Ignores errors, because a dump is only an aid for
+/// debugging.
+fn write_dump(unit: &Unit<'_>, machine: &TargetMachine, options: &CodegenOptions) {
+    let Some(dir) = &options.dump_dir else { return };
+    let _ = std::fs::create_dir_all(dir);
+    let file = |extension: &str| dir.join(format!("unit{}.{extension}", unit.number));
+    let _ = std::fs::write(file("ll"), unit.module.print_to_string().to_bytes());
+    if let Ok(assembly) = machine.write_to_memory_buffer(&unit.module, FileType::Assembly) {
+        let _ = std::fs::write(file("s"), assembly.as_slice());
+    }
+}

@@ -1,0 +1,146 @@
+//! The LLVM code generator: compiles lowered loop functions to machine code in memory, with the full vector width of the CPU.
+//!
+//! The crate is empty unless its feature `llvm` is set, which links LLVM 19.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `host_target` | the CPU for which code is generated: name, instruction sets, vector width |
+//! | `compilation_unit` | a compilation unit: an LLVM module of several functions, its optimization and its object code |
+//! | `object_loader` | links object code into executable memory |
+//! | `function_builder` | the state of a machine function under construction, and its failure paths |
+//! | `values` | LLVM types and values of expressions, and operations on both scalars and vectors |
+//! | `function_prologue` | the prologue of a loop function: loads and checks arguments, defines size variables |
+//! | `statements` | statements and loops |
+//! | `parallel_loop` | parallel loops, outlined into separate functions |
+//! | `buffer_accesses` | locations of buffers, loads and stores |
+//! | `buffer_allocation` | buffers in registers, on the stack and in workspaces |
+//! | `debug_bounds_checks` | bounds checks before every access, in test builds |
+//! | `packed_function_calls`, `library_kernel_calls` | calls of packed functions and of library kernels |
+//! | `basic_expressions` | constants, variables, selection and vector constructors |
+//! | `binary_operators`, `int_division` | operators with two operands |
+//! | `element_type_casts` | conversions between element types |
+//! | `intrinsics` | intrinsics and calls of external native functions |
+//! | `half_floats` | conversions of 16-bit floats |
+//! | `elementary_functions` | inline expansion of elementary functions |
+//!
+//! Every value, scalar or vector, is one LLVM value. LLVM splits vectors that are wider than those of the CPU.
+#![cfg(feature = "llvm")]
+
+mod basic_expressions;
+mod binary_operators;
+mod buffer_accesses;
+mod buffer_allocation;
+mod compilation_unit;
+mod debug_bounds_checks;
+mod element_type_casts;
+mod elementary_functions;
+mod function_builder;
+mod function_prologue;
+mod half_floats;
+mod host_target;
+mod int_division;
+mod intrinsics;
+mod library_kernel_calls;
+mod object_loader;
+mod packed_function_calls;
+mod parallel_loop;
+mod statements;
+mod values;
+
+use indexmap::IndexMap;
+use pliant_codegen::{
+    Backend, CodegenError, CodegenOptions, CompiledBodies, CompiledKernel, CompiledKernels,
+    KernelSource,
+};
+use pliant_exec::Executable;
+use pliant_pool::{compile_threads, parallel_map};
+
+use compilation_unit::CompiledUnit;
+use host_target::HostTarget;
+
+/// The LLVM code generator. It compiles for the host CPU.
+#[derive(Debug, Default)]
+pub struct LlvmBackend;
+
+impl LlvmBackend {
+    /// Creates the code generator.
+    pub fn new() -> Self {
+        LlvmBackend
+    }
+}
+
+impl Backend for LlvmBackend {
+    fn name(&self) -> &'static str {
+        "llvm"
+    }
+
+    fn compile(
+        &self,
+        funcs: &[KernelSource<'_>],
+        options: &CodegenOptions,
+    ) -> Result<CompiledKernels, CodegenError> {
+        let target = HostTarget::get()?;
+        let threads = match options.compile_threads {
+            0 => compile_threads(),
+            n => n,
+        };
+        // Several units per thread balance the load, because the sizes of functions differ a lot.
+        let unit_len = funcs.len().div_ceil(threads * 4).max(1);
+        let compile = |(number, funcs): (usize, &[KernelSource<'_>])| {
+            pliant_tensor::memory_reserve::check()
+                .map_err(|e| CodegenError::Host(e.to_string()))?;
+            let deep = funcs.iter().any(|(_, f)| pliant_tir::stack_guard::is_deep(f));
+            pliant_tir::stack_guard::run(deep, || {
+                compilation_unit::compile_unit(target, number, funcs, options)
+            })
+            .unwrap_or_else(|e| Err(CodegenError::Host(e.to_string())))
+        };
+        let units: Vec<_> = funcs.chunks(unit_len).enumerate().collect();
+        let units = match threads {
+            1 => units.into_iter().map(compile).collect(),
+            _ => parallel_map(units, compile),
+        };
+        load_units(units)
+    }
+
+    fn compile_bodies(
+        &self,
+        _executable: &Executable,
+        _options: &CodegenOptions,
+    ) -> Result<CompiledBodies, CodegenError> {
+        Err(CodegenError::unsupported(
+            "the bytecode functions",
+            "LLVM compiles only loop functions; compile the bytecode functions with Cranelift",
+        ))
+    }
+}
+
+/// Links the object code of all units into executable memory, and returns the loop functions in order. If units have unsupported
+/// constructs, the error lists all of them.
+fn load_units(
+    units: Vec<Result<CompiledUnit, CodegenError>>,
+) -> Result<CompiledKernels, CodegenError> {
+    let (mut compiled, mut unsupported) = (Vec::new(), Vec::new());
+    for unit in units {
+        match unit {
+            Ok(unit) => compiled.push(unit),
+            Err(CodegenError::Unsupported(mut list)) => unsupported.append(&mut list),
+            Err(other) => return Err(other),
+        }
+    }
+    if !unsupported.is_empty() {
+        return Err(CodegenError::Unsupported(unsupported));
+    }
+    let code = object_loader::LoadedCode::load(&compiled).map_err(CodegenError::Host)?;
+    let mut kernels = IndexMap::new();
+    for function in compiled.into_iter().flat_map(|unit| unit.functions) {
+        let entry = code.entry(&function.symbol).map_err(CodegenError::Host)?;
+        let kernel = CompiledKernel {
+            entry,
+            signature: function.signature,
+            messages: function.messages.into(),
+        };
+        kernels.insert(function.name, kernel);
+    }
+    Ok(CompiledKernels::new(kernels, std::sync::Arc::new(code)))
+}
