@@ -10,13 +10,13 @@
 //! | [`isa`] | the instruction sets for which there are kernels, and `PLIANT_ISA` |
 //! | [`cache_sizes`] | the sizes of the data caches, and `PLIANT_CACHES` |
 //! | [`cost_model`] | the cost model: block sizes and pieces of work |
-//! | `algorithm_choice` | the cost model: which of two algorithms is faster |
+//! | `compile_time_profitability` | the cost model: whether a kernel, a packed operand or Winograd's algorithm is faster |
 //! | [`core_compute_rates`] | computing rates: measured or estimated |
 //! | `amx_detection` | whether the process may use tile registers |
 
-mod algorithm_choice;
 mod amx_detection;
 pub mod cache_sizes;
+mod compile_time_profitability;
 pub mod core_compute_rates;
 pub mod cost_model;
 pub mod isa;

@@ -5,6 +5,7 @@
 //! [`crate::host_functions::NODE`] and passes the node as a model of its own. The host imports
 //! that model for the actual ranks, as an ordinary program with symbolic sizes. If the ranks are
 //! not sufficient, it imports the model for the actual sizes and small integer values.
+//!
 //! | module | owns |
 //! |---|---|
 //! | `emit_call` | emits the call for a deferred node |

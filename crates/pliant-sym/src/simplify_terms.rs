@@ -1,5 +1,5 @@
-//! Simplifies terms with the help of assumed facts about their variables. The value of a term stays the same wherever the facts
-//! hold, and simplifying twice has no further effect.
+//! Simplifies terms with the help of assumed facts about their variables, for example a floor division or a remainder by the
+//! bounds of the dividend. The value of a term stays the same wherever the facts hold, and simplifying twice has no further effect.
 
 use rustc_hash::FxHashMap;
 

@@ -8,7 +8,7 @@
 //! `pliant_tensor`, because the compiler also packs constants by it. [`convolution`] re-exports the
 //! rule. The blocking of products in generated code is in
 //! `pliant-tir/src/schedule/gemm_blocking.rs`. Choices that determine how weights are packed, such as
-//! Winograd's algorithm, are made at compile time (`pliant_machine::algorithm_choice`).
+//! Winograd's algorithm, are made at compile time (`pliant-machine/src/compile_time_profitability.rs`).
 //!
 //! Sizes of blocks and numbers of pieces derive from the machine ([`pliant_machine`]). Other
 //! constants are ratios of work, for example the number of rows from which a copy is cheaper than

@@ -1,5 +1,5 @@
-//! Operators that move elements or change the shape: reshape, flatten, expand_dims, squeeze,
-//! permute_dims (transpose), broadcast_to, repeat, tile.
+//! Operators that move elements or change the shape: reshape (which infers a size of -1 and copies a dim for a size of 0),
+//! flatten, expand_dims, squeeze, permute_dims (transpose), broadcast_to, repeat, tile.
 
 pub mod collapse_sum;
 pub mod concat_split;

@@ -1,5 +1,6 @@
 //! The interface of offload rules. A rule replaces a call of an operator, together with the epilogue that reads its result, by a
-//! kernel call.
+//! kernel call. It keeps the call if the kernel does not support it or would not be faster, and states the reason
+//! ([`KeepReason`]). Limits that depend on the CPU are in `pliant-machine/src/compile_time_profitability.rs`, others in the rules.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;

@@ -1,4 +1,5 @@
-//! Emits the loops of one stage: fuses axes, vectorizes loops, and adds scalar loops for the remaining iterations.
+//! Emits the loops of one stage: fuses axes, splits them into chunks that run in parallel, chooses the vector width (number of
+//! lanes), vectorizes, and adds scalar loops for the remaining iterations.
 
 use std::ops::Range;
 

@@ -1,6 +1,7 @@
 //! Matmuls: a stage `C[..] += A[..] * B[..]` whose indices are plain axes becomes a call of the kernel `matmul`. Operands may be
 //! transposed, and there may be any number of batch axes. A float sum may be computed in another order than written. If the right
-//! operand is packed into panels, `B[j // width, k, j % width]`, the kernel `matmul_packed` is called.
+//! operand is packed into panels, `B[j // width, k, j % width]`, the kernel `matmul_packed` is called. Every stage of this form
+//! becomes a kernel call, whatever its sizes.
 //!
 //! A convolution is a sum of matmuls: if an index is a sum of an axis and reduction axes (`x[i + di]`), the reduction axes become
 //! loops around the call, and each call adds to the results of the previous calls.

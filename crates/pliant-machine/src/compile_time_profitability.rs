@@ -1,5 +1,6 @@
-//! The cost model for choices that the compiler makes between algorithms, such as Winograd's algorithm for convolutions. The
-//! compiler chooses without knowing symbolic sizes, so a choice must be good for every shape that the model can have at run time.
+//! The cost model for compile-time decisions: whether a kernel, a packed operand or Winograd's algorithm is faster than the
+//! alternative. Offload rules query it. Symbolic sizes are unknown at compile time, so a decision must be good for every shape
+//! that the model can have at run time.
 
 use crate::Machine;
 
