@@ -1,4 +1,8 @@
-//! Converters of quantisation, dequantisation, and matrix products of quantised tensors.
+//! Converters of quantization, dequantization, and matmuls of quantized tensors.
+//!
+//! Models in QDQ form have float operators between `DequantizeLinear` and `QuantizeLinear`. The converters emit casts, zero
+//! points and scales around the float operator. The offload rules `integer_matmul` and `integer_conv` of the crate `pliant-opt`
+//! then rewrite it to integers.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, DType};

@@ -1,5 +1,6 @@
-//! Recognises dequantized operands (casts of integers, minus zero points, times scales): matmuls with a dequantized constant,
-//! dequantized constants as matrices, and scales and zero points that are per tensor or per row.
+//! Recognises dequantized operands (casts of integers, minus zero points, times scales), as ONNX models in QDQ form have them
+//! (`DequantizeLinear` in front of a float operator): matmuls with a dequantized constant, dequantized constants as matrices, and
+//! scales and zero points that are per tensor or per row.
 
 mod matrix;
 

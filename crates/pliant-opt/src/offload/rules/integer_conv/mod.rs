@@ -1,7 +1,8 @@
 //! # What it does
 //! Rewrites a float32 convolution of a dequantized input with dequantized constant weights to an int8 convolution, whose results
 //! are multiplied by both scales. The scale and zero point of the input are per tensor, those of the weights per filter. The rule
-//! `conv_int8` replaces the rewritten convolution by one kernel call.
+//! `conv_int8` replaces the rewritten convolution by one kernel call. Quantized ONNX models in QDQ form (`DequantizeLinear`, float
+//! operator, `QuantizeLinear`) contain such convolutions.
 //!
 //! # Before
 //! ```python

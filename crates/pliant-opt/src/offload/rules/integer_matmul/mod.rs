@@ -2,7 +2,8 @@
 //! Rewrites a float32 matmul of two operands that are dequantized from 8 bits, the right operand from a constant, to an int8
 //! matmul whose results are multiplied by both scales: `(a - za) * sa @ (b - zb) * sb` becomes `((a - za) @ (b - zb)) * sa * sb`.
 //! Scales and zero points of the left operand are per tensor or per row, those of the right operand per column. The bias of
-//! `R.linear` becomes an addition. The rule `matmul_int8` replaces the rewritten matmul by one kernel call.
+//! `R.linear` becomes an addition. The rule `matmul_int8` replaces the rewritten matmul by one kernel call. Quantized ONNX models
+//! in QDQ form (`DequantizeLinear`, float operator, `QuantizeLinear`) contain such matmuls.
 //!
 //! # Before
 //! ```python
