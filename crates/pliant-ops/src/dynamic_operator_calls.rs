@@ -1,9 +1,9 @@
 //! Operator calls whose operands have a rank or data type that is only known at run time.
 //!
-//! Such a call becomes a call of the packed function [`CALL_OPERATOR`] with the operator's name,
+//! Such a call becomes a call of the host function [`CALL_OPERATOR`] with the operator's name,
 //! the call as a script over variables `a0`, `a1`, ..., and the values of these variables:
 //! `R.call_packed("pliant.call_operator", R.str("relax.sum"), R.str("R.sum(a0, axis=[0])"), x)`. At
-//! run time, this packed function adds the types of the actual values ([`call_script`]) and
+//! run time, this host function adds the types of the actual values ([`call_script`]) and
 //! compiles the resulting function. Invalid operands are reported with the same messages as at
 //! compile time.
 
@@ -14,7 +14,7 @@ use pliant_ir::{Attrs, DType, Span, Sym};
 
 use crate::op_registry::registry;
 
-/// The name of the packed function that executes calls with operands of unknown type.
+/// The name of the host function that executes calls with operands of unknown type.
 pub const CALL_OPERATOR: &str = "pliant.call_operator";
 
 /// Describes a call as a script, and returns the operands for the script's variables. Literals

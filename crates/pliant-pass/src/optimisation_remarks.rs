@@ -1,16 +1,18 @@
-//! Optimisation remarks, which `pliant explain` prints. They report rewrite rules that were applied, rules that could not be
-//! applied and the reason, and slow parts of the generated code.
+//! Optimisation remarks, which `pliant explain` prints. They report rewrites, kept calls, and slow loops of the generated code.
+//!
+//! A *kept call* is a call that a rule is meant for but does not replace. Its remark ([`RemarkKind::Missed`]) states the reason.
+//! `OffloadKernels` of the crate `pliant-opt` adds the remarks of rules, the crate `pliant` those of slow loops.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pliant_ir::Span;
 
-/// What a remark reports: a rewrite, a missed rewrite, or slow code.
+/// What a remark reports: a rewrite, a kept call, or slow code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemarkKind {
     /// A rule has rewritten a part of the program.
     Applied,
-    /// A rule that handles this kind of computation could not rewrite it.
+    /// A rule that is meant for this kind of call kept the call.
     Missed,
     /// An analysis found a property of the generated code that makes it slow.
     Analysis,
@@ -19,7 +21,7 @@ pub enum RemarkKind {
 /// A remark that a pass makes about a part of the program.
 #[derive(Clone, Debug)]
 pub struct Remark {
-    /// The kind of the remark: a rewrite, a missed rewrite, or slow code.
+    /// The kind of the remark: a rewrite, a kept call, or slow code.
     pub kind: RemarkKind,
     /// The name of the rule that the remark is about, or of the pass if the pass has no rules.
     pub rule: Arc<str>,

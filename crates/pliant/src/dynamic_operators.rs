@@ -1,9 +1,9 @@
-//! The packed function `pliant.call_operator`: runs operators on operands whose rank or data type
+//! The host function `pliant.call_operator`: runs operators on operands whose rank or data type
 //! is known only at run time.
 //!
 //! Each combination of operand ranks and data types is a small program with symbolic sizes. It is
 //! compiled on first use, serves all sizes (except those that [`ConstantSizes`] fixes), and is kept
-//! in a bounded cache ([`Programs`]). To the VM, the function is an ordinary host function.
+//! in a bounded cache ([`Programs`]). To the VM, the function is an ordinary library function.
 
 use pliant_exec::FuncDef;
 use pliant_exec::abi::KernelRuntime;
@@ -56,7 +56,7 @@ pub fn operator_programs() -> usize {
     PROGRAMS.len()
 }
 
-/// The packed function `call_operator(name, text, operands...)`: runs the operator call that `text` describes on the operands.
+/// The host function `call_operator(name, text, operands...)`: runs the operator call that `text` describes on the operands.
 /// Errors are reported as errors of the operator, not of this function.
 pub(crate) fn call(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
     run(runtime, args).map_err(|e| VmError::Plain(Box::new(e)))

@@ -1,4 +1,4 @@
-//! [`Explanation`]: which calls a compilation offloaded to kernels, which it kept in loops and why, and which
+//! [`Explanation`]: which calls a compilation offloaded to kernels, which calls it kept in loops and why (kept calls), and which
 //! loops are slow.
 
 use std::collections::{BTreeMap, HashSet};

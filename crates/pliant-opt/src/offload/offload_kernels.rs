@@ -1,8 +1,8 @@
 //! # What it does
 //! Replaces operators by kernel calls, according to the offload rules of one stage ([`crate::offload::rules`]). Each rule is
 //! tried on every call of its operators, in the order of the table. Rules that a program registers come first. Remarks
-//! ([`pliant_pass::optimisation_remarks`]) report replacements, and the reasons why rules kept calls that they are meant for.
-//! `pliant explain` and `Model.explain` print the remarks.
+//! ([`pliant_pass::optimisation_remarks`]) report the replacements and the kept calls: calls that a rule is meant for but does
+//! not replace, with the reason. `pliant explain` and `Model.explain` print the remarks.
 //!
 //! | pass | stage |
 //! |---|---|
