@@ -231,11 +231,12 @@ fn explanation(ctx: &PassContext, options: &CompileOptions) -> Explanation {
     Explanation { remarks, sources, note: Some(note) }
 }
 
-/// Compiles a module without the optimising graph passes.
+/// Compiles a module at any stage with the pipeline `minimum`, unless the options select another pipeline. This pipeline lowers
+/// operators to loop functions, without graph-level optimization and offloading.
 ///
 /// # Examples
 /// ```
-/// use pliant::{CompileOptions, Tensor, Value, build, pass_context, transform};
+/// use pliant::{CompileOptions, Tensor, Value, build};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let script = r#"
@@ -244,10 +245,7 @@ fn explanation(ctx: &PassContext, options: &CompileOptions) -> Explanation {
 ///     return R.add(x, x)
 /// "#;
 /// let module = pliant::parse("double.py", script).map_err(|(error, _)| error)?.module;
-/// let options = CompileOptions::default();
-/// // The module must contain no operators: the minimum pipeline does not lower them.
-/// let lowered = transform(module, &["LegalizeOps"], &pass_context(&options))?;
-/// let program = build(lowered, &options)?;
+/// let program = build(module, &CompileOptions::default())?;
 /// let x = Tensor::from_slice(&[2], &[1.0f32, 2.0])?;
 /// let y = program.vm()?.invoke("main", &[Value::Tensor(x)])?;
 /// assert_eq!(y.as_tensor().expect("a tensor").to_vec::<f32>()?, [2.0, 4.0]);
