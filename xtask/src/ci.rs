@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 /// The make targets to run, in order. The first failure ends the run.
-const TARGETS: &[&str] = &["test", "deny", "docs", "models", "race"];
+const TARGETS: &[&str] = &["test", "llvm-test", "deny", "docs", "models", "race"];
 
 /// How many tests passed, failed and were skipped, read from the output of the test programs.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -13,8 +13,8 @@ struct Counts {
     passed: u64,
     failed: u64,
     ignored: u64,
-    /// The last line of pytest's output; empty if pytest did not run.
-    python: String,
+    /// The last line of the output of each run of pytest.
+    python: Vec<String>,
 }
 
 impl Counts {
@@ -38,11 +38,12 @@ impl Counts {
         let summary = line.trim_matches(['=', ' ']);
         let mut words = summary.split([' ', ',']);
         let starts_with_count = words.next().is_some_and(|word| word.parse::<u64>().is_ok());
+        let seconds = summary.split_once(" in ").and_then(|(_, time)| time.split('s').next());
         if starts_with_count
             && matches!(words.next(), Some("passed" | "failed"))
-            && summary.contains(" in ")
+            && seconds.is_some_and(|seconds| seconds.parse::<f64>().is_ok())
         {
-            self.python = summary.to_string();
+            self.python.push(summary.to_string());
         }
     }
 }
@@ -65,7 +66,8 @@ pub fn run(root: &Path) -> Result<ExitCode, String> {
     shell(root, "echo \"Build:  $(du -sh target 2>/dev/null | cut -f1) in target\"")?;
     let (passed, failed, ignored) = (counts.passed, counts.failed, counts.ignored);
     print(&format!("Rust:   {passed} passed, {failed} failed, {ignored} ignored"));
-    let python = if counts.python.is_empty() { "none ran" } else { &counts.python };
+    let python =
+        if counts.python.is_empty() { "none ran".into() } else { counts.python.join("; ") };
     print(&format!("Python: {python}"));
     Ok(if success { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -117,7 +119,7 @@ mod tests {
         ] {
             counts.add(line);
         }
-        let python = "1351 passed, 4 skipped in 240.10s (0:04:00)".to_string();
+        let python = vec!["1351 passed, 4 skipped in 240.10s (0:04:00)".to_string()];
         assert_eq!(counts, Counts { passed: 37, failed: 1, ignored: 1, python });
     }
 }

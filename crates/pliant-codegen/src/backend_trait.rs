@@ -44,6 +44,15 @@ pub trait Backend: Send + Sync {
     /// `"cranelift"`.
     fn name(&self) -> &'static str;
 
+    /// The size in bytes of the widest vectors of the CPU if the code generator uses them, for which loop functions must be
+    /// lowered ([`VECTOR_BYTES`](pliant_tir::code_generator_vectors::VECTOR_BYTES)). `None` if its vectors have 128 bits.
+    ///
+    /// # Errors
+    /// [`CodegenError::Host`]: the machine cannot generate code.
+    fn widest_vector_bytes(&self) -> Result<Option<usize>, CodegenError> {
+        Ok(None)
+    }
+
     /// Compiles lowered loop functions to callable machine code.
     ///
     /// # Errors

@@ -125,8 +125,8 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         self.vector_of_lanes(&out)
     }
 
-    /// Loads a vector with a small constant stride: loads all elements from the first to the last lane, and selects the lanes. Every
-    /// loaded element is between two elements of the access, so it is in bounds.
+    /// Loads a vector with a small constant stride: loads all elements from the first to the last lane, and selects the lanes.
+    /// Every loaded element is between two elements of the access, so it is in bounds.
     fn load_shuffled(
         &mut self,
         (buffer, base): (Buffer, IntValue<'ctx>),

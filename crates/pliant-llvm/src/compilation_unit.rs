@@ -216,8 +216,8 @@ extern "C" fn record_diagnostic(diagnostic: LLVMDiagnosticInfoRef, list: *mut c_
     }
 }
 
-/// Writes the optimized intermediate code and the assembly code of a unit to files. Ignores errors, because a dump is only an aid for
-/// debugging.
+/// Writes the optimized intermediate code and the assembly code of a unit to files. Ignores errors, because a dump is only an aid
+/// for debugging.
 fn write_dump(unit: &Unit<'_>, machine: &TargetMachine, options: &CodegenOptions) {
     let Some(dir) = &options.dump_dir else { return };
     let _ = std::fs::create_dir_all(dir);

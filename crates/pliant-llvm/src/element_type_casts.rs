@@ -90,9 +90,32 @@ impl<'ctx> FuncGen<'_, 'ctx> {
             let zero = self.float_of_type(0.0, v.get_type());
             return self.fcmp(FloatPredicate::UNE, v, zero);
         }
+        if to.bits() <= 16 {
+            return self.float_to_narrow_int(v, to);
+        }
         let name = if to.is_uint() { "llvm.fptoui.sat" } else { "llvm.fptosi.sat" };
         let result = self.same_lanes_type(self.unit.scalar_type(to), v);
         self.intrinsic(name, &[result, v.get_type()], &[v])
+    }
+
+    /// Converts floats to integers of at most 16 bits through int32. Limits the floats first, because LLVM's saturating conversion
+    /// to such integers takes many instructions.
+    fn float_to_narrow_int(&self, v: Value<'ctx>, to: DType) -> Gen<Value<'ctx>> {
+        let bits = to.bits() as i32;
+        let (low, high) = match to.is_uint() {
+            true => (0, (1i64 << bits) - 1),
+            false => (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1),
+        };
+        let constant = |c: i64| self.float_of_type(c as f64, v.get_type());
+        let (zero, low, high) = (constant(0), constant(low), constant(high));
+        let is_number = self.fcmp(FloatPredicate::ORD, v, v)?;
+        let v = self.select(is_number, v, zero)?;
+        let above = self.fcmp(FloatPredicate::OGT, v, low)?;
+        let v = self.select(above, v, low)?;
+        let below = self.fcmp(FloatPredicate::OLT, v, high)?;
+        let v = self.select(below, v, high)?;
+        let wide = self.convert(InstructionOpcode::FPToSI, v, self.unit.int_type(32))?;
+        self.convert(InstructionOpcode::Trunc, wide, self.unit.scalar_type(to))
     }
 
     fn int_to_float(&mut self, v: Value<'ctx>, from: Ty, to: DType) -> Gen<Value<'ctx>> {

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use inkwell::FloatPredicate;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::InstructionOpcode;
-use pliant_kernels::math::{MathOps, Real};
+use pliant_kernels::math::{MathOps, Real, scale_by_parts};
 
 use crate::function_builder::{FuncGen, Gen, GenError};
 use crate::values::{Value, lane_count, lane_type};
@@ -64,6 +64,28 @@ impl<'g, 'a, 'ctx, R: Real> Sequences<'g, 'a, 'ctx, R> {
         let [a, b] = self.same_lanes([a, b]);
         let result = self.g.op(op, a, b);
         self.value(result, a)
+    }
+
+    /// Returns `y * 2^n`, computed by an instruction of AVX-512 for each 512 bits; `None` if the CPU has no such instruction or
+    /// if the vectors are narrower.
+    fn scale_instruction(&self, y: &Value<'ctx>, n: &Value<'ctx>) -> Option<Gen<Value<'ctx>>> {
+        let per_vector = 512 / R::BITS as u32;
+        let lanes = lane_count(y.get_type());
+        let whole = lanes.is_multiple_of(per_vector) && lane_count(n.get_type()) == lanes;
+        if !self.g.unit.target.has_avx512 || !whole {
+            return None;
+        }
+        Some(self.g.map_parts([*y, *n], per_vector, |g, [y, n]| {
+            let (name, mask) = match R::BITS {
+                32 => {
+                    ("llvm.x86.avx512.mask.scalef.ps.512", g.int_of_type(-1, g.unit.int_type(16)))
+                }
+                _ => ("llvm.x86.avx512.mask.scalef.pd.512", g.int_of_type(-1, g.unit.int_type(8))),
+            };
+            // The rounding mode of the CPU's control register.
+            let rounding = g.int_of_type(4, g.unit.int_type(32));
+            g.intrinsic(name, &[], &[y, n, y, mask, rounding])
+        }))
     }
 
     fn shift(&mut self, op: InstructionOpcode, a: &Value<'ctx>, by: u8) -> Value<'ctx> {
@@ -149,6 +171,13 @@ impl<'ctx, R: Real> MathOps for Sequences<'_, '_, 'ctx, R> {
         let float = self.g.bits_as(*a, self.scalar_types().0);
         self.value(float, *a)
     }
+    fn scale(&mut self, y: &Value<'ctx>, n: &Value<'ctx>, t: &Value<'ctx>) -> Value<'ctx> {
+        match self.scale_instruction(y, n) {
+            Some(Ok(scaled)) => scaled,
+            Some(Err(e)) => self.value(Err(e), *y),
+            None => scale_by_parts(self, y, n, t),
+        }
+    }
     fn ishl(&mut self, a: &Value<'ctx>, by: u8) -> Value<'ctx> {
         self.shift(InstructionOpcode::Shl, a, by)
     }
@@ -158,8 +187,8 @@ impl<'ctx, R: Real> MathOps for Sequences<'_, '_, 'ctx, R> {
 }
 
 impl<'ctx> FuncGen<'_, 'ctx> {
-    /// Returns the largest magnitude of an angle for which the inline sequences of sine, cosine and tangent are exact enough, in the
-    /// type of `x`.
+    /// Returns the largest magnitude of an angle for which the inline sequences of sine, cosine and tangent are exact enough, in
+    /// the type of `x`.
     pub fn trig_limit(&self, x: Value<'ctx>) -> Value<'ctx> {
         let limit = match lane_type(x.get_type()) == self.unit.context.f32_type().into() {
             true => f64::from(<f32 as Real>::TRIG_LIMIT as f32),

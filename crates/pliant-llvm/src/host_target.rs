@@ -21,9 +21,11 @@ pub(crate) struct HostTarget {
     cpu: String,
     features: String,
     /// The width of the widest vectors, in bits.
-    vector_bits: u32,
+    pub vector_bits: u32,
     /// Whether the CPU has fused multiply-add.
     pub has_fma: bool,
+    /// Whether the CPU has AVX-512.
+    pub has_avx512: bool,
 }
 
 impl HostTarget {
@@ -60,7 +62,8 @@ impl HostTarget {
             Vectors::Neon | Vectors::Portable => 128,
         };
         let has_fma = isa != Isa::Portable || cfg!(target_arch = "aarch64");
-        Ok(HostTarget { cpu, features, vector_bits, has_fma })
+        let has_avx512 = isa.vectors() == Vectors::Avx512;
+        Ok(HostTarget { cpu, features, vector_bits, has_fma, has_avx512 })
     }
 
     /// Creates LLVM's code generator for the CPU. The code is position independent.

@@ -132,6 +132,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
             Intrin::Pow if self.is_two(args[1]) => {
                 self.op(InstructionOpcode::FMul, values[0], values[0])
             }
+            Intrin::Pow if ty.dtype != DType::Float64 => self.pow(values[0], values[1]),
             _ => {
                 let name = format!("pliant_{}_{}", intrin.name(), suffix(ty.dtype));
                 let Some(f) = extern_fn(&name) else {
@@ -142,6 +143,15 @@ impl<'ctx> FuncGen<'_, 'ctx> {
                 self.map_lanes(&values, ty.lanes, |g, l| g.call_extern_fn(f, l))
             }
         }
+    }
+
+    /// Expands the power of float32 values inline. It is computed in float64.
+    fn pow(&self, x: Value<'ctx>, y: Value<'ctx>) -> Gen<Value<'ctx>> {
+        let wide = self.unit.context.f64_type().into();
+        let x = self.convert(InstructionOpcode::FPExt, x, wide)?;
+        let y = self.convert(InstructionOpcode::FPExt, y, wide)?;
+        let power = Sequences::<f64>::expand(self, |s| math::pow(s, &x, &y))?;
+        self.convert(InstructionOpcode::FPTrunc, power, self.unit.context.f32_type().into())
     }
 
     /// Expands an elementary function inline; `None` if it has no sequence that is valid for all arguments.

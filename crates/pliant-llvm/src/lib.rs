@@ -54,6 +54,7 @@ use pliant_codegen::{
 };
 use pliant_exec::Executable;
 use pliant_pool::{compile_threads, parallel_map};
+use pliant_tensor::memory_reserve;
 
 use compilation_unit::CompiledUnit;
 use host_target::HostTarget;
@@ -74,6 +75,10 @@ impl Backend for LlvmBackend {
         "llvm"
     }
 
+    fn widest_vector_bytes(&self) -> Result<Option<usize>, CodegenError> {
+        Ok(Some(HostTarget::get()?.vector_bits as usize / 8))
+    }
+
     fn compile(
         &self,
         funcs: &[KernelSource<'_>],
@@ -87,8 +92,7 @@ impl Backend for LlvmBackend {
         // Several units per thread balance the load, because the sizes of functions differ a lot.
         let unit_len = funcs.len().div_ceil(threads * 4).max(1);
         let compile = |(number, funcs): (usize, &[KernelSource<'_>])| {
-            pliant_tensor::memory_reserve::check()
-                .map_err(|e| CodegenError::Host(e.to_string()))?;
+            check_memory()?;
             let deep = funcs.iter().any(|(_, f)| pliant_tir::stack_guard::is_deep(f));
             pliant_tir::stack_guard::run(deep, || {
                 compilation_unit::compile_unit(target, number, funcs, options)
@@ -113,6 +117,16 @@ impl Backend for LlvmBackend {
             "LLVM compiles only loop functions; compile the bytecode functions with Cranelift",
         ))
     }
+}
+
+/// Memory that must be available before LLVM compiles a unit. LLVM aborts the process if an allocation fails.
+const UNIT_MEMORY: usize = 128 << 20;
+
+/// Returns an error if the process is short of memory, so that no more code is generated.
+fn check_memory() -> Result<(), CodegenError> {
+    memory_reserve::check()
+        .and_then(|()| memory_reserve::check_available(UNIT_MEMORY))
+        .map_err(|e| CodegenError::Host(e.to_string()))
 }
 
 /// Links the object code of all units into executable memory, and returns the loop functions in order. If units have unsupported

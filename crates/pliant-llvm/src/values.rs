@@ -263,6 +263,33 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         self.vector_of_lanes(&out)
     }
 
+    /// Applies an operation to consecutive parts of two vectors, of `lanes` lanes each, and concatenates the results. The number of
+    /// lanes of the vectors is a multiple of `lanes`.
+    pub fn map_parts(
+        &self,
+        [a, b]: [Value<'ctx>; 2],
+        lanes: u32,
+        op: impl Fn(&Self, [Value<'ctx>; 2]) -> Gen<Value<'ctx>>,
+    ) -> Gen<Value<'ctx>> {
+        let total = lane_count(a.get_type());
+        if total == lanes {
+            return op(self, [a, b]);
+        }
+        let half = total / lanes / 2 * lanes;
+        let part = |first: u32, end: u32| {
+            let positions: Vec<u32> = (first..end).collect();
+            let parts = [self.shuffle(a, a, &positions)?, self.shuffle(b, b, &positions)?];
+            self.map_parts(
+                parts,
+                lanes,
+                &op as &dyn Fn(&Self, [Value<'ctx>; 2]) -> Gen<Value<'ctx>>,
+            )
+        };
+        let (low, high) = (part(0, half)?, part(half, total)?);
+        let positions: Vec<u32> = (0..total).collect();
+        self.shuffle(low, high, &positions)
+    }
+
     /// Returns the lanes with these positions in the concatenation of two vectors.
     pub fn shuffle(&self, a: Value<'ctx>, b: Value<'ctx>, positions: &[u32]) -> Gen<Value<'ctx>> {
         let i32_type = self.unit.context.i32_type();

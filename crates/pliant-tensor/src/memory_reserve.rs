@@ -60,6 +60,27 @@ pub fn is_short() -> bool {
     SHORT.load(Ordering::Relaxed)
 }
 
+/// Fails unless `bytes` bytes can be allocated at the moment. Code that aborts when an allocation fails is called only after this
+/// check, with the amount that it usually needs.
+///
+/// # Errors
+/// `OutOfMemory` if the memory cannot be allocated.
+///
+/// # Panics
+/// If `bytes` is 0 or larger than `isize::MAX`.
+pub fn check_available(bytes: usize) -> Result<(), TensorError> {
+    assert!(bytes > 0, "the size of the allocation must be positive");
+    let layout = Layout::array::<u8>(bytes).expect("the size of the allocation must fit in isize");
+    // SAFETY: the size of the layout is not zero.
+    let block = unsafe { System.alloc(layout) };
+    if block.is_null() {
+        return Err(TensorError::OutOfMemory { bytes });
+    }
+    // SAFETY: allocated above, with this layout. The pages were not touched.
+    unsafe { System.dealloc(block, layout) };
+    Ok(())
+}
+
 /// Fails if memory is low and no new reserve can be allocated.
 ///
 /// # Errors

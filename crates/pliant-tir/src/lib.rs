@@ -13,6 +13,7 @@
 //! | `index_range_analysis`, `overflow_analysis` | facts about indices and sizes, and integer arithmetic that cannot overflow |
 //! | `slow_inner_loop_diagnostics` | finds slow innermost loops, for `explain` |
 //! | `vector_math_checks` | inserts assertions in front of all calls of vector math functions, for test builds |
+//! | `code_generator_vectors` | the vectors of the code generator for which a function is lowered |
 //! | `schedule/` | DefaultSchedule: emits efficient loops for stages, which are loop nests around one block |
 //! | `lower_block_init`, `convert_blocks_to_loops` | LowerInitBlock and ConvertBlocksToLoops: replace blocks by statements in plain loops |
 //! | `unroll_loops`, `flatten_buffers`, `simplify_loop_functions`, `vectorize_loops` | lower loops to the lowered form |
@@ -23,6 +24,7 @@ pub mod access_guards;
 pub mod buffer_accesses;
 pub mod check_bounds;
 mod clear_scratch_buffers;
+pub mod code_generator_vectors;
 pub mod convert_blocks_to_loops;
 pub mod flatten_buffers;
 pub mod format_index_expressions;

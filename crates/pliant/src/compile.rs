@@ -58,7 +58,6 @@ pub fn pass_context(options: &CompileOptions) -> PassContext {
     ctx.instruments.extend(options.instruments.iter().cloned());
     ctx.dump_dir = dump_dir(options);
     ctx.evaluator = Some(Arc::new(CompiledEvaluator {
-        target: options.target,
         threads: options.threads,
         cancel: options.cancel.clone(),
     }));
@@ -133,7 +132,8 @@ pub(crate) fn compile_nested(
     compile_into(module, options, None, OnDrop::Keep)
 }
 
-/// Compiles a module. Writes the text of every stage into `dump_dir` if that is set.
+/// Compiles a module. Writes the text of every stage into `dump_dir` if that is set. An invalid module is a user error whatever its
+/// origin; no pass receives it.
 fn compile_into(
     module: IRModule,
     options: &CompileOptions,
@@ -147,13 +147,13 @@ fn compile_into(
     let dump = dump_dir.clone().map(|dir| Arc::new(DumpIr::new(dir)));
     ctx.instruments.push(timing.clone());
     ctx.instruments.extend(dump.clone().map(|d| d as Arc<dyn Instrument>));
-    // An invalid module is a user error whatever its origin. No pass receives it.
     verify(&module)?;
     let signatures = signatures(&module);
     let module = run_pipeline(module, options.pipeline.as_ref(), &ctx)?;
     let module = if ctx.kernels() { module } else { loop_codegen::disable_library_kernels(module) };
     let phase = Phase::start("LowerLoops");
-    let lowered = loop_codegen::lower(&module, &ctx)?;
+    let backend = loop_codegen::backend(options.target)?;
+    let lowered = loop_codegen::lower(&module, &ctx, &*backend)?;
     let mut phases = timing.entries();
     phases.push(phase.end());
     remark_slow_loops(&lowered, &ctx.remarks);
@@ -168,7 +168,7 @@ fn compile_into(
         dump_dir,
         ..CodegenOptions::default()
     };
-    let compiled = loop_codegen::compile(&lowered, options.target, &machine_options)?;
+    let compiled = loop_codegen::compile(&lowered, &*backend, &machine_options)?;
     phases.push(phase.end());
 
     ctx.check_cancelled()?;

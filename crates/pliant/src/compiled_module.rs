@@ -198,15 +198,19 @@ impl CompiledModule {
         mut phases: Vec<TimingEntry>,
     ) -> Result<CompiledModule, Error> {
         let options = CodegenOptions::default();
+        let backend = loop_codegen::backend(Target::Auto)?;
         let phase = Phase::start("ReadKernels");
         let loop_functions = loop_codegen::decode(&executable)?;
         phases.push(phase.end());
         let phase = Phase::start("LowerLoops");
-        let lowered =
-            loop_codegen::lower(&loop_functions, &pass_context(&CompileOptions::default()))?;
+        let lowered = loop_codegen::lower(
+            &loop_functions,
+            &pass_context(&CompileOptions::default()),
+            &*backend,
+        )?;
         phases.push(phase.end());
         let phase = Phase::start("MachineCode");
-        let compiled = loop_codegen::compile(&lowered, Target::Auto, &options)?;
+        let compiled = loop_codegen::compile(&lowered, &*backend, &options)?;
         loop_codegen::adopt_recompiled(&mut executable, &loop_functions, &compiled)?;
         let kernels = compiled.len();
         let mut table = loop_codegen::kernel_table(compiled, &loop_functions);

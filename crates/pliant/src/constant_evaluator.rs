@@ -16,7 +16,6 @@ use crate::compile_options::{CompileOptions, Target};
 
 /// An evaluator for passes. It compiles functions without graph optimisations, and runs them.
 pub(crate) struct CompiledEvaluator {
-    pub(crate) target: Target,
     pub(crate) threads: Option<usize>,
     pub(crate) cancel: CancelToken,
 }
@@ -52,7 +51,8 @@ impl CompiledEvaluator {
 impl Evaluate for CompiledEvaluator {
     fn evaluate(&self, module: IRModule, name: &str) -> Option<Vec<Tensor>> {
         let options = CompileOptions {
-            target: self.target,
+            // Each function runs once, so compiling it fast matters more than fast code.
+            target: Target::Cranelift,
             pipeline: Some("minimum".into()),
             threads: self.threads,
             cancel: self.cancel.clone(),

@@ -17,6 +17,7 @@ use pliant_ir::tir::PrimFunc;
 use pliant_ir::{AttrValue, BaseFunc, IRModule};
 use pliant_pass::PassContext;
 use pliant_pool::parallel_map;
+use pliant_tir::code_generator_vectors::VECTOR_BYTES;
 use pliant_tir::fully_written_buffers::fully_written_params;
 use pliant_vm::LoopFuncTable;
 
@@ -28,7 +29,7 @@ use crate::module_inspection::verify;
 ///
 /// # Errors
 /// The environment variable that selects the code generator has an invalid value.
-fn backend(target: Target) -> Result<Box<dyn Backend>, Error> {
+pub(crate) fn backend(target: Target) -> Result<Box<dyn Backend>, Error> {
     Ok(match target.resolve()? {
         #[cfg(feature = "llvm")]
         Target::Llvm => Box::new(pliant_llvm::LlvmBackend::new()),
@@ -48,15 +49,27 @@ pub(crate) fn disable_library_kernels(mut module: IRModule) -> IRModule {
     module
 }
 
-/// Lowers the loop functions of a module, in parallel.
+/// Lowers the loop functions of a module for a code generator, in parallel.
 ///
 /// # Errors
-/// If a loop function is invalid, or if the compilation is cancelled.
-pub(crate) fn lower(module: &IRModule, ctx: &PassContext) -> Result<IRModule, Error> {
+/// If a loop function is invalid, if the compilation is cancelled, or if the machine cannot run the code generator.
+pub(crate) fn lower(
+    module: &IRModule,
+    ctx: &PassContext,
+    backend: &dyn Backend,
+) -> Result<IRModule, Error> {
+    let vector_bytes = backend.widest_vector_bytes()?.map(|bytes| AttrValue::Int(bytes as i64));
     let sources: Vec<(&Arc<str>, &Arc<PrimFunc>)> = module.prim_funcs().collect();
     let lower = |(name, func): (&Arc<str>, &Arc<PrimFunc>)| -> Result<PrimFunc, Error> {
         ctx.check_cancelled()?;
-        lower_one(name, func)
+        match &vector_bytes {
+            None => lower_one(name, func),
+            Some(bytes) => {
+                let mut func = PrimFunc::clone(func);
+                func.attrs.insert(VECTOR_BYTES.into(), bytes.clone());
+                lower_one(name, &func)
+            }
+        }
     };
     let lowered = parallel_map(sources.clone(), lower);
     let mut out = IRModule::new();
@@ -80,13 +93,13 @@ fn lower_one(name: &str, func: &PrimFunc) -> Result<PrimFunc, Error> {
 /// instructions that an environment variable requires, or if the number of threads is invalid.
 pub(crate) fn compile(
     lowered: &IRModule,
-    target: Target,
+    backend: &dyn Backend,
     options: &CodegenOptions,
 ) -> Result<CompiledKernels, Error> {
     check_variables()?;
     let sources: Vec<KernelSource<'_>> =
         lowered.prim_funcs().map(|(name, func)| (name.clone(), &**func)).collect();
-    Ok(backend(target)?.compile(&sources, options)?)
+    Ok(backend.compile(&sources, options)?)
 }
 
 /// Checks the environment variables that describe the machine and limit the number of threads.

@@ -5,7 +5,7 @@ use pliant_ir::print::{PrintOptions, print_module};
 use pliant_ir::{IRModule, verify::verify_module};
 
 use crate::compile::{compile, pass_context};
-use crate::compile_options::CompileOptions;
+use crate::compile_options::{CompileOptions, Target};
 use crate::error::Error;
 use crate::loop_codegen;
 use crate::pass_registry::find_pass;
@@ -129,7 +129,10 @@ pub fn stage_text(module: IRModule, stage: &str, constants: bool) -> Result<Stri
         }
     }
     match wanted {
-        None => Ok(text(&loop_codegen::lower(&module, &ctx)?, constants)),
+        None => {
+            let backend = loop_codegen::backend(Target::Auto)?;
+            Ok(text(&loop_codegen::lower(&module, &ctx, &*backend)?, constants))
+        }
         Some(name) => Err(Error::option(
             format!("the pass '{name}' is not part of the default compilation"),
             "`pliant opt --passes=...` runs passes in any order",

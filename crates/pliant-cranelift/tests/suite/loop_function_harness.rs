@@ -5,10 +5,12 @@ use std::sync::atomic::AtomicBool;
 
 use pliant_codegen::{Backend, CodegenError, CodegenOptions, CompiledKernels};
 use pliant_exec::abi::{DLTensor, KernelRuntime};
+use pliant_ir::AttrValue;
 use pliant_ir::tir::PrimFunc;
 use pliant_pool::Team;
 use pliant_tensor::CheckFailure;
 use pliant_tensor::{DLDataType, DLDevice, DType};
+use pliant_tir::code_generator_vectors::VECTOR_BYTES;
 
 /// The sizes at which most tests run.
 pub const SIZES: [usize; 10] = [0, 1, 2, 3, 7, 8, 17, 33, 64, 1000];
@@ -229,10 +231,14 @@ pub fn size(f: &mut PrimFunc, name: &str) -> Expr {
     f.var_expr(v)
 }
 
-/// Lowers a loop function with blocks, verifies it after each pass, and compiles it.
+/// Lowers a loop function with blocks for the vectors of the code generator, verifies it after each pass, and compiles it.
 pub fn build(f: &PrimFunc) -> CompiledFunction {
+    let mut f = f.clone();
+    if let Some(bytes) = crate::backend().widest_vector_bytes().expect("the CPU is supported") {
+        f.attrs.insert(VECTOR_BYTES.into(), AttrValue::Int(bytes as i64));
+    }
     let mut violations = Vec::new();
-    let lowered = pliant_tir::lower_observed(f, &mut |pass, f| {
+    let lowered = pliant_tir::lower_observed(&f, &mut |pass, f| {
         let findings = pliant_ir::tir::verify::verify_prim_func(f);
         violations.extend(findings.into_iter().map(|d| format!("after {pass}: {d:?}")));
     });

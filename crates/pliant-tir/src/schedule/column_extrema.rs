@@ -22,6 +22,7 @@ use super::reduction_loops::{initial_value, store_target};
 use super::row_group_fusion::{parallel_row_loop, serial_loop};
 use super::vector_math_tiles::{MIN_POINTS, new_tile};
 use crate::access_guards;
+use crate::code_generator_vectors::has_widest_vectors;
 use crate::statement_traversal::substitute_expr;
 
 /// The number of results per tile, which is also the number of elements of a row that one call processes. For a matrix
@@ -54,7 +55,8 @@ pub fn accumulate_function(
         && f.buffer(*from).dtype == dtype
         && is_contiguous_along(f, *from, indices, axis.var)
         && !indices.iter().any(|&i| access_guards::reads_memory(f, i))
-        && s.guards.is_empty();
+        && s.guards.is_empty()
+        && !has_widest_vectors(f);
     let few = f.as_int(axis.extent).is_some_and(|n| n < MIN_POINTS);
     function_of(r.op, dtype).filter(|_| is_contiguous && !few)
 }

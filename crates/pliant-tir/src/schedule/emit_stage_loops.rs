@@ -18,6 +18,7 @@ use super::{
     loop_splitting, partial_reductions, transpose_blocking, vector_math_loops, vector_math_tiles,
 };
 use crate::access_guards;
+use crate::code_generator_vectors::{has_widest_vectors, vector_bytes};
 use crate::inline_elementwise_stages::operation_count;
 use crate::statement_traversal::{for_each_value, uses_any};
 use crate::vectorize_loops::{divides_in_vectors, is_division};
@@ -34,9 +35,6 @@ const MIN_REDUCTION_LENGTH: i64 = 4;
 /// adjacent in memory, instead of along the axis. The number is two vectors of 16 lanes. For shorter axes, the final reduction of
 /// the lanes would cost more than everything else.
 const LONG_REDUCTION: i64 = 32;
-
-/// The size of the vectors of generated code in bytes.
-const VECTOR_BYTES: usize = 16;
 
 /// How the address of an access depends on an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -207,11 +205,13 @@ pub fn vector_axis(f: &PrimFunc, s: &Stage) -> Option<usize> {
 /// Returns the number of vector lanes with which a value is computed. It is lower for expensive values, which need many
 /// registers, and for wide elements. It is at least the number of lanes of a full vector of the narrowest elements.
 pub(super) fn vector_lanes(f: &PrimFunc, value: Expr) -> i64 {
-    let (mut narrowest, mut widest) = (VECTOR_BYTES, 1);
+    let bytes = vector_bytes(f);
+    let (mut narrowest, mut widest) = (8, 1);
     let mut element = |dtype: DType| {
         // Bools are masks, which are as wide as the values that they are combined with.
         if !dtype.is_bool() {
-            (narrowest, widest) = (narrowest.min(dtype.size()), widest.max(dtype.size()));
+            let size = dtype.size() as i64;
+            (narrowest, widest) = (narrowest.min(size), widest.max(size));
         }
     };
     element(f.expr_ty(value).dtype);
@@ -220,13 +220,16 @@ pub(super) fn vector_lanes(f: &PrimFunc, value: Expr) -> i64 {
         ExprData::Cast(to, _) => element(to.dtype),
         _ => {}
     });
+    // Vectors that are computed together, so that independent operations hide latencies.
+    let vectors = if has_widest_vectors(f) { 2 } else { 4 };
     let base = match widest {
-        1 => return 64,
-        8 => 8,
-        _ => 16,
+        1 => return vectors * bytes,
+        8 => vectors * bytes / 8,
+        // 16-bit floats are float32 in registers.
+        _ => vectors * bytes / 4,
     };
     let base = if operation_count(f, value) >= 16 { base / 2 } else { base };
-    base.max((VECTOR_BYTES / narrowest) as i64)
+    base.max(bytes / narrowest)
 }
 
 /// Returns an expression for the estimated number of operations of all points of a stage.

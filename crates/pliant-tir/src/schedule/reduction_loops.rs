@@ -20,6 +20,7 @@ use super::row_group_fusion::{parallel_row_loop, serial_loop};
 use super::scalar_stage_loops::scalar_loop_nest;
 use super::{column_extrema, vector_math_loops, vector_math_tiles};
 use crate::access_guards;
+use crate::code_generator_vectors::{has_widest_vectors, vector_bytes};
 
 /// Maximum number of elements that are summed in float32 before the sum is added to a float64 total.
 const FLOAT32_SUM_LENGTH: i64 = 1024;
@@ -182,16 +183,15 @@ pub(super) fn vector_reduction(
 ) -> Stmt {
     let (buffer, _) = store_target(s);
     let dtype = f.buffer(buffer).dtype;
-    // Wider vectors would leave longer remainders of rows, which are reduced element by element.
-    let w = vector_lanes(f, r.value).min(16);
-    let width = f.int(w);
+    let (lanes, unroll) = accumulator_shape(f, r.value);
+    let width = f.int(lanes);
     let last = s.axes[s.axes.len() - 1];
-    let acc = new_accumulator(f, dtype, w);
+    let acc = new_accumulator(f, dtype, lanes * unroll);
     let outer = &s.axes[s.leading_spatial()..s.axes.len() - 1];
     // Full vectors cover this many elements of the last axis.
     let vectors = f.binary(BinOp::FloorDiv, last.extent, width);
     let covered = f.mul(vectors, width);
-    let row = VectorReduction { s, r, acc, width, vectors };
+    let row = VectorReduction { s, r, acc, lanes, unroll, vectors };
     let body = if float64_total {
         let zero = f.int(0);
         let total = new_accumulator(f, DType::Float64, 1);
@@ -205,15 +205,35 @@ pub(super) fn vector_reduction(
         let body = f.add_stmt(StmtData::Seq(vec![init, sums, rest]));
         f.add_stmt(StmtData::Alloc(total, body))
     } else {
+        let zero = f.int(0);
         let init = row.init_partials(f);
-        let update = row.accumulate_vectors(f, None);
+        let update = row.accumulate_vectors(f, zero, vectors);
         let update = hoist_guards(f, s, last.extent, update);
         let update = loop_nest(f, outer, update);
+        let mut body = vec![init, update];
+        body.extend(row.merge_accumulators(f));
         let partial = row.combine_partials(f);
-        let rest = scalar_reduction(f, s, r, Some((partial, covered)), float64_total);
-        f.add_stmt(StmtData::Seq(vec![init, update, rest]))
+        body.push(scalar_reduction(f, s, r, Some((partial, covered)), float64_total));
+        f.add_stmt(StmtData::Seq(body))
     };
     f.add_stmt(StmtData::Alloc(acc, body))
+}
+
+/// Returns the number of lanes of an accumulator of a reduction over a contiguous axis, and the number of accumulators. Independent
+/// accumulators hide the latency of their updates. With 128-bit vectors, one accumulator of 16 lanes consists of several vectors.
+fn accumulator_shape(f: &PrimFunc, value: Expr) -> (i64, i64) {
+    let lanes = vector_lanes(f, value);
+    if !has_widest_vectors(f) {
+        // More lanes would leave longer remainders of rows, which are reduced element by element.
+        return (lanes.min(16), 1);
+    }
+    let one_vector = (vector_bytes(f) / 4).min(lanes);
+    (one_vector, if lanes > one_vector { 4 } else { 2 })
+}
+
+/// Returns `first + position`; `position` itself if `first` is the constant 0.
+fn after(f: &mut PrimFunc, first: Expr, position: Expr) -> Expr {
+    if f.as_int(first) == Some(0) { position } else { f.add(first, position) }
 }
 
 /// Whether a reduction is a float32 sum that may have too many values for a float32 running total.
@@ -228,10 +248,12 @@ fn needs_float64_total(f: &PrimFunc, s: &Stage, r: &Reduction) -> bool {
 struct VectorReduction<'a> {
     s: &'a Stage,
     r: &'a Reduction,
-    /// The buffer of the partial results.
+    /// The buffer of the partial results: `unroll` accumulators of `lanes` lanes.
     acc: Buffer,
-    /// The number of partial results in `acc`.
-    width: Expr,
+    /// The number of lanes of an accumulator.
+    lanes: i64,
+    /// The number of accumulators.
+    unroll: i64,
     /// The number of full vectors in the row.
     vectors: Expr,
 }
@@ -240,45 +262,103 @@ impl VectorReduction<'_> {
     /// Emits the initialization of the partial results to the identity of the operator or to another value that does not change
     /// the result.
     fn init_partials(&self, f: &mut PrimFunc) -> Stmt {
-        let lane = f.size_var("lane");
-        let at = f.var_expr(lane);
         let identity = match self.r.op {
             // Adding to -0.0 keeps every value, including the sign of a zero.
             BinOp::Add => f.const_of(-0.0, f.buffer(self.acc).dtype),
             BinOp::Mul => f.const_of(1.0, f.buffer(self.acc).dtype),
             _ => initial_value(f, self.s),
         };
-        let init = f.store(self.acc, &[at], identity);
-        vector_loop(f, lane, self.width, init)
+        let inits = (0..self.unroll).map(|k| self.update(f, k, |_, _, _| identity)).collect();
+        f.seq(inits)
     }
 
-    /// Emits a loop that accumulates vectors into the partial results: the full vectors of a chunk, given as (index of the first
-    /// vector, number of vectors), or all full vectors of the row.
-    fn accumulate_vectors(&self, f: &mut PrimFunc, chunk: Option<(Expr, Expr)>) -> Stmt {
-        let last = self.s.axes[self.s.axes.len() - 1];
-        let strip = f.size_var("strip");
-        let mut at = f.var_expr(strip);
-        let mut iterations = self.vectors;
-        if let Some((first, count)) = chunk {
-            (at, iterations) = (f.add(first, at), count);
-        }
+    /// Emits the statement that stores a new value to each lane of accumulator `k`. `value` receives the lane and the current
+    /// value.
+    fn update(
+        &self,
+        f: &mut PrimFunc,
+        k: i64,
+        value: impl FnOnce(&mut PrimFunc, Expr, Expr) -> Expr,
+    ) -> Stmt {
         let lane = f.size_var("lane");
         let lane_e = f.var_expr(lane);
-        let at = f.mul(at, self.width);
-        let at = f.add(at, lane_e);
-        let map = FxHashMap::from_iter([(last.var, at)]);
-        let value = crate::statement_traversal::substitute_expr(f, self.r.value, &map);
-        let old = f.load(self.acc, &[lane_e]);
-        let new = f.binary(self.r.op, old, value);
-        let update = f.store(self.acc, &[lane_e], new);
-        let update = vector_loop(f, lane, self.width, update);
-        serial_loop(f, strip, iterations, update)
+        let first = f.int(k * self.lanes);
+        let at = after(f, first, lane_e);
+        let old = f.load(self.acc, &[at]);
+        let new = value(f, lane_e, old);
+        let store = f.store(self.acc, &[at], new);
+        let lanes = f.int(self.lanes);
+        vector_loop(f, lane, lanes, store)
     }
 
-    /// Returns the reduction of the partial results to one value.
+    /// Emits the statement that accumulates the full vector with index `vector` into accumulator `k`.
+    fn accumulate(&self, f: &mut PrimFunc, k: i64, vector: Expr) -> Stmt {
+        let last = self.s.axes[self.s.axes.len() - 1];
+        self.update(f, k, |f, lane, old| {
+            let lanes = f.int(self.lanes);
+            let at = f.mul(vector, lanes);
+            let at = f.add(at, lane);
+            let map = FxHashMap::from_iter([(last.var, at)]);
+            let value = crate::statement_traversal::substitute_expr(f, self.r.value, &map);
+            f.binary(self.r.op, old, value)
+        })
+    }
+
+    /// Emits the loops that accumulate `count` full vectors, starting with the vector with index `first`, into the accumulators:
+    /// one vector into each accumulator per iteration, then the remaining vectors into the first accumulator.
+    fn accumulate_vectors(&self, f: &mut PrimFunc, first: Expr, count: Expr) -> Stmt {
+        let mut loops = Vec::new();
+        let (mut done, mut rest) = (first, count);
+        if self.unroll > 1 {
+            let unroll = f.int(self.unroll);
+            let iterations = f.binary(BinOp::FloorDiv, count, unroll);
+            let strip = f.size_var("strip");
+            let at = f.var_expr(strip);
+            let at = f.mul(at, unroll);
+            let at = after(f, first, at);
+            let updates = (0..self.unroll)
+                .map(|k| {
+                    let offset = f.int(k);
+                    let vector = after(f, offset, at);
+                    self.accumulate(f, k, vector)
+                })
+                .collect();
+            let updates = f.seq(updates);
+            loops.push(serial_loop(f, strip, iterations, updates));
+            let covered = f.mul(iterations, unroll);
+            done = after(f, first, covered);
+            rest = f.binary(BinOp::FloorMod, count, unroll);
+        }
+        let strip = f.size_var("strip");
+        let at = f.var_expr(strip);
+        let vector = after(f, done, at);
+        let update = self.accumulate(f, 0, vector);
+        loops.push(serial_loop(f, strip, rest, update));
+        f.seq(loops)
+    }
+
+    /// Emits the statements that combine all accumulators into the first one, pairwise.
+    fn merge_accumulators(&self, f: &mut PrimFunc) -> Vec<Stmt> {
+        let mut merges = Vec::new();
+        let mut count = self.unroll;
+        while count > 1 {
+            count /= 2;
+            for k in 0..count {
+                merges.push(self.update(f, k, |f, lane, old| {
+                    let first = f.int((k + count) * self.lanes);
+                    let at = f.add(first, lane);
+                    let other = f.load(self.acc, &[at]);
+                    f.binary(self.r.op, old, other)
+                }));
+            }
+        }
+        merges
+    }
+
+    /// Returns the reduction of the partial results in the first accumulator to one value.
     fn combine_partials(&self, f: &mut PrimFunc) -> Expr {
         let (zero, one) = (f.int(0), f.int(1));
-        let lanes = f.as_int(self.width).unwrap_or(1) as u16;
+        let lanes = self.lanes as u16;
         if self.r.op == BinOp::Mul {
             return self.product_of_lanes(f, lanes);
         }
@@ -311,7 +391,7 @@ impl VectorReduction<'_> {
 
     /// Emits a loop that adds the sums of chunks of [`FLOAT32_SUM_LENGTH`] elements to a float64 total.
     fn add_chunk_sums(&self, f: &mut PrimFunc, total: Buffer) -> Stmt {
-        let chunk_vectors = FLOAT32_SUM_LENGTH / f.as_int(self.width).unwrap_or(1);
+        let chunk_vectors = FLOAT32_SUM_LENGTH / self.lanes;
         let (size, up, zero) = (f.int(chunk_vectors), f.int(chunk_vectors - 1), f.int(0));
         let chunk = f.size_var("part");
         let first = f.var_expr(chunk);
@@ -319,13 +399,16 @@ impl VectorReduction<'_> {
         let left = f.binary(BinOp::Sub, self.vectors, first);
         let count = f.binary(BinOp::Min, size, left);
         let init = self.init_partials(f);
-        let update = self.accumulate_vectors(f, Some((first, count)));
+        let update = self.accumulate_vectors(f, first, count);
+        let mut body = vec![init, update];
+        body.extend(self.merge_accumulators(f));
         let sum = self.combine_partials(f);
         let sum = f.add_expr(ExprData::Cast(Ty::scalar(DType::Float64), sum));
         let old = f.load(total, &[zero]);
         let sum = f.binary(BinOp::Add, old, sum);
         let add = f.store(total, &[zero], sum);
-        let body = f.add_stmt(StmtData::Seq(vec![init, update, add]));
+        body.push(add);
+        let body = f.add_stmt(StmtData::Seq(body));
         let chunks = f.add(self.vectors, up);
         let chunks = f.binary(BinOp::FloorDiv, chunks, size);
         serial_loop(f, chunk, chunks, body)

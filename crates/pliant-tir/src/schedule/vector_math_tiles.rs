@@ -8,6 +8,9 @@
 //! stored directly. Several tiles fit into the L1 cache. The last tile ends with the loop, so no point outside the loop is
 //! computed.
 //!
+//! Code generators that use the widest vectors of the machine expand elementary functions in the loop instead, so there are no
+//! tiles for them.
+//!
 //! Generated code computes elementary functions in a branch of a conditional. It also computes functions on a constant number of
 //! points below [`MIN_POINTS`], for which a call is slower. Conversions from and to float16, and rounding to bfloat16, use
 //! vector math functions, too.
@@ -26,6 +29,7 @@ use super::emit_stage_loops::{
 };
 use super::row_group_fusion::serial_loop;
 use crate::access_guards;
+use crate::code_generator_vectors::has_widest_vectors;
 use crate::statement_traversal::{for_each_value, map_operands, substitute_expr, uses_any};
 
 /// The number of loop points per tile, which is the number of elements of a tile.
@@ -87,6 +91,9 @@ fn intrinsic_function(f: &PrimFunc, e: Expr) -> Option<&'static VectorMathFuncti
 /// Whether the value of a store can be computed in tiles: it contains elementary functions that depend on the axis or converts to
 /// a 16-bit float, and the operands of these functions or conversions can be vectorized.
 pub fn can_tile(f: &PrimFunc, store: Store<'_>, axis: Var) -> bool {
+    if has_widest_vectors(f) {
+        return false;
+    }
     let vectorizable = |e: &Expr| is_vectorizable(f, *e, axis, true);
     if narrows_to_half(f, store, axis) {
         return matches!(f.expr(store.2), ExprData::Cast(_, wide) if vectorizable(wide));
