@@ -13,8 +13,9 @@ _KINDS = {"auto": "auto", "cpu": "auto", "c": "auto", "cranelift": "cranelift", 
 class Target:
     """A target, given by its name. All names mean the CPU on which Pliant runs:
 
-    - ``"auto"``, ``"cpu"`` and ``"c"``: the code generator that the environment variable
-      ``PLIANT_TIER`` names (``cranelift`` or ``llvm``), otherwise Cranelift;
+    - ``"auto"``, ``"cpu"`` and ``"c"``: Cranelift; in builds with LLVM, LLVM then compiles the loop
+      functions in the background and replaces their code. The environment variable ``PLIANT_TIER``
+      selects one of the other targets instead;
     - ``"cranelift"``: Cranelift, which compiles fast;
     - ``"llvm"``: LLVM, which uses the widest vectors of the CPU. Builds without LLVM use
       Cranelift instead (``build_info()["backends"]`` lists what a build contains).

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 
 use crate::builtins::{Builtin, BuiltinFn, BuiltinKind, alloc_tensor_unwritten, find_builtin};
 use crate::host_function_registry::{HostFunc, find_func};
+use crate::loop_function_code::CodeSlot;
 use crate::runtime_value::FuncTarget;
 use crate::uninitialized_read_analysis::FirstUse;
 use crate::virtual_machine::Inner;
@@ -20,7 +21,7 @@ use crate::{FuncValue, PackedFunc, Value, VmError};
 /// keeps the owners of the code alive.
 #[derive(Default, Clone)]
 pub struct LoopFuncTable {
-    functions: FxHashMap<String, LoopFn>,
+    functions: FxHashMap<String, Arc<CodeSlot>>,
     bodies: FxHashMap<String, Arc<[BodyFn]>>,
     full_writes: FxHashMap<String, Box<[bool]>>,
     owners: Vec<Arc<dyn Any + Send + Sync>>,
@@ -38,7 +39,25 @@ impl LoopFuncTable {
     /// `function` must follow the ABI, accept arguments as described in the executable, and stay
     /// callable as long as the owners passed to [`LoopFuncTable::keep_alive`] exist.
     pub unsafe fn insert(&mut self, name: impl Into<String>, function: LoopFn) {
-        self.functions.insert(name.into(), function);
+        self.functions.insert(name.into(), Arc::new(CodeSlot::new(function)));
+    }
+
+    /// Replaces the machine code of the loop function `name`, also in all VMs and clones that share the table, while they run.
+    /// Calls in progress finish in the old code. `messages` are the error messages of the new code's checks, by their status, and
+    /// `owner` keeps the code alive. Returns whether the table contains the function.
+    ///
+    /// # Safety
+    /// `function` must follow the ABI, accept arguments as described in the executable, write the parameters that
+    /// [`LoopFuncTable::set_full_writes`] declares, and stay callable as long as `owner` exists.
+    pub unsafe fn replace(
+        &self,
+        name: &str,
+        function: LoopFn,
+        messages: Arc<[Arc<str>]>,
+        owner: Arc<dyn Any + Send + Sync>,
+    ) -> bool {
+        let slot = self.functions.get(name);
+        slot.map(|slot| slot.replace(function, messages, owner)).is_some()
     }
 
     /// Adds the native body (the machine code) of the bytecode function `name`, split into pieces: machine functions for
@@ -70,9 +89,9 @@ impl LoopFuncTable {
         self.owners.push(owner);
     }
 
-    /// Returns the loop function `name`; `None` if it was not added.
+    /// Returns the current machine code of the loop function `name`; `None` if it was not added.
     pub fn get(&self, name: &str) -> Option<LoopFn> {
-        self.functions.get(name).copied()
+        self.functions.get(name).map(|slot| slot.load().function)
     }
 
     /// Returns the number of loop functions in the table.
@@ -177,7 +196,7 @@ pub(crate) struct LinkedFunction {
 }
 
 pub(crate) struct LinkedLoopFunc {
-    pub(crate) function: LoopFn,
+    pub(crate) code: Arc<CodeSlot>,
     pub(crate) info: LoopFuncInfo,
 }
 
@@ -235,9 +254,10 @@ pub(crate) fn link(
                 Entry::Vm(vm_count - 1)
             }
             FuncDef::LoopFunc(info) => {
-                match loop_funcs.get(&info.name) {
-                    Some(function) => {
-                        linked.loop_funcs.push(LinkedLoopFunc { function, info: info.clone() });
+                match loop_funcs.functions.get(&info.name) {
+                    Some(code) => {
+                        let code = code.clone();
+                        linked.loop_funcs.push(LinkedLoopFunc { code, info: info.clone() });
                     }
                     None => missing_loop_funcs.push(info.name.clone()),
                 }

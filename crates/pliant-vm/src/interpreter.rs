@@ -630,12 +630,13 @@ impl<'a> Runner<'a> {
             },
             ..*self.runtime
         };
+        let code = loop_func.code.load();
         // SAFETY: the provider of the table guarantees that the function follows the ABI and accepts these arguments. Registers and
         // constants keep the tensors alive during the call, and the VM keeps the runtime alive.
-        let status = unsafe { (loop_func.function)(words.as_ptr(), &raw const runtime) };
+        let status = unsafe { (code.function)(words.as_ptr(), &raw const runtime) };
         let result = match status {
             STATUS_OK => Ok(()),
-            _ => Err(loop_func_error(loop_func, status, &call, &assert_args)),
+            _ => Err(loop_func_error((loop_func, code), status, &call, &assert_args)),
         };
         if !copies.is_empty() {
             copies.clear();

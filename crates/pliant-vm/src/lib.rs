@@ -20,6 +20,7 @@ mod host_function_registry;
 mod interpreter;
 mod interrupt_flags;
 mod loop_function_callbacks;
+mod loop_function_code;
 mod memory_owner_ids;
 mod memory_pool;
 mod native_body_runtime;

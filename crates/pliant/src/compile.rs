@@ -19,6 +19,7 @@ use pliant_pass::{
 };
 use pliant_tensor::memory_reserve;
 
+use crate::background_optimization;
 use crate::compile_and_model_stats::CompileStats;
 use crate::compile_options::{CompileOptions, ExecMode, Pipeline};
 use crate::compiled_module::{CompiledModule, OnDrop};
@@ -29,7 +30,7 @@ use crate::module_inspection::verify;
 use crate::offload_explanation::{Explanation, remark_slow_loops};
 use crate::packed_name_conflicts;
 use crate::pass_registry::canonical_pass_name;
-use crate::signature::signatures;
+use crate::signature::{Signature, signatures};
 
 /// Creates the pass context that the compile options describe. Every call creates new dump and
 /// timing instruments.
@@ -152,7 +153,8 @@ fn compile_into(
     let module = run_pipeline(module, options.pipeline.as_ref(), &ctx)?;
     let module = if ctx.kernels() { module } else { loop_codegen::disable_library_kernels(module) };
     let phase = Phase::start("LowerLoops");
-    let backend = loop_codegen::backend(options.target)?;
+    let target = options.target.first_tier()?;
+    let backend = loop_codegen::backend(target);
     let lowered = loop_codegen::lower(&module, &ctx, &*backend)?;
     let mut phases = timing.entries();
     phases.push(phase.end());
@@ -177,10 +179,6 @@ fn compile_into(
         let func = module.get(name)?.as_prim()?;
         Some(loop_codegen::kernel_info(compiled.get(name)?, default_kernel_info(name, func)))
     };
-    let signature_text = serde_json::to_string(&signatures).map_err(|e| {
-        let message = format!("the signatures of the executable cannot be written: {e}");
-        Error::internal("bytecode", message)
-    })?;
     let inputs = CodegenInputs {
         kernel_info: &info,
         type_text: &print::type_text,
@@ -188,7 +186,7 @@ fn compile_into(
         metadata: vec![
             ("target".into(), options.target.name().into()),
             (EXEC_MODE.into(), options.exec_mode.name().into()),
-            ("signatures".into(), signature_text),
+            ("signatures".into(), signature_text(&signatures)?),
         ],
         sources: options.sources.as_deref(),
     };
@@ -204,6 +202,7 @@ fn compile_into(
         dump.write_as("Bytecode", "txt", &executable.as_text())?;
     }
 
+    let optimization = background_optimization::start(options.target, &module, &mut table)?;
     let stats = CompileStats {
         phases,
         total: start.elapsed(),
@@ -212,7 +211,20 @@ fn compile_into(
         explanation: explanation(&ctx, options),
     };
     let module = Some(module);
-    Ok(CompiledModule::new(executable, table, module, signatures, stats, options.threads, on_drop))
+    let parts = (executable, table, module);
+    let tiers = (target, optimization);
+    Ok(CompiledModule::new(parts, signatures, stats, options.threads, on_drop, tiers))
+}
+
+/// Returns the signatures as text for the metadata of an executable.
+///
+/// # Errors
+/// An internal error if they cannot be written.
+fn signature_text(signatures: &[Signature]) -> Result<String, Error> {
+    serde_json::to_string(signatures).map_err(|e| {
+        let message = format!("the signatures of the executable cannot be written: {e}");
+        Error::internal("bytecode", message)
+    })
 }
 
 /// Creates the explanation of the compilation from the remarks of its passes, with a note if the

@@ -26,7 +26,8 @@ use crate::error::Error;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Target {
-    /// The code generator that the environment variable [`TIER_VARIABLE`] names; Cranelift if it is not set.
+    /// The code generator that the environment variable [`TIER_VARIABLE`] names. If it is not set: Cranelift. In builds with
+    /// LLVM, LLVM then compiles the loop functions in the background and replaces their code while the program runs.
     #[default]
     Auto,
     /// Cranelift, which compiles fast. Its vectors have 128 bits.
@@ -36,7 +37,7 @@ pub enum Target {
     Llvm,
 }
 
-/// The environment variable that selects the code generator of [`Target::Auto`]: `cranelift` or `llvm`.
+/// The environment variable that selects the code generator of [`Target::Auto`]: `cranelift`, `llvm` or `auto`.
 pub const TIER_VARIABLE: &str = "PLIANT_TIER";
 
 impl Target {
@@ -90,7 +91,15 @@ impl Target {
         }
     }
 
-    /// Returns the code generator of [`Target::Auto`], and every other target unchanged.
+    /// Returns the code generator that compiles a program before it runs.
+    ///
+    /// # Errors
+    /// The errors of [`resolve`](Self::resolve).
+    pub(crate) fn first_tier(self) -> Result<Target, Error> {
+        self.resolve().map(|target| if target == Target::Auto { Target::Cranelift } else { target })
+    }
+
+    /// Returns the target that [`TIER_VARIABLE`] names instead of [`Target::Auto`], and every other target unchanged.
     ///
     /// # Errors
     /// [`TIER_VARIABLE`] does not name a code generator of this build.
@@ -100,12 +109,11 @@ impl Target {
         }
         let tier = std::env::var(TIER_VARIABLE).unwrap_or_default();
         match Target::parse(&tier) {
-            Ok((Target::Auto, None)) => Ok(Target::Cranelift),
             Ok((target, None)) => Ok(target),
             _ => Err(Error::option(
                 format!("{TIER_VARIABLE} is '{tier}', which is not a code generator of this build"),
                 if cfg!(feature = "llvm") {
-                    "set it to \"cranelift\" or \"llvm\""
+                    "set it to \"cranelift\", \"llvm\" or \"auto\""
                 } else {
                     "set it to \"cranelift\"; `make llvm` builds Pliant with LLVM"
                 },

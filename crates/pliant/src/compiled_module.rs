@@ -9,6 +9,7 @@ use pliant_ir::IRModule;
 use pliant_pass::TimingEntry;
 use pliant_vm::{LoopFuncTable, VirtualMachine, VmOptions};
 
+use crate::background_optimization::{self, Optimization};
 use crate::compile::{Phase, pass_context};
 use crate::compile_and_model_stats::CompileStats;
 use crate::compile_options::{CompileOptions, Target};
@@ -50,6 +51,10 @@ struct Inner {
     signatures: Vec<Signature>,
     stats: CompileStats,
     threads: Option<usize>,
+    /// The code generator that compiled the program.
+    first_tier: Target,
+    /// The background compilation of the loop functions with LLVM, if there is one.
+    optimization: Option<Arc<Optimization>>,
     /// Returns free memory to the system when it is dropped. It is the last field, so that the
     /// other fields have already freed their memory.
     trim: Trim,
@@ -75,18 +80,45 @@ impl Drop for Trim {
 
 impl CompiledModule {
     pub(crate) fn new(
-        executable: Executable,
-        kernels: LoopFuncTable,
-        module: Option<IRModule>,
+        (executable, kernels, module): (Executable, LoopFuncTable, Option<IRModule>),
         signatures: Vec<Signature>,
         stats: CompileStats,
         threads: Option<usize>,
         on_drop: OnDrop,
+        (first_tier, optimization): (Target, Option<Arc<Optimization>>),
     ) -> Self {
         let executable = Arc::new(executable);
-        let trim = Trim(on_drop);
-        let inner = Inner { executable, kernels, module, signatures, stats, threads, trim };
-        CompiledModule(Arc::new(inner))
+        CompiledModule(Arc::new(Inner {
+            executable,
+            kernels,
+            module,
+            signatures,
+            stats,
+            threads,
+            first_tier,
+            optimization,
+            trim: Trim(on_drop),
+        }))
+    }
+
+    /// Waits until LLVM has compiled all loop functions of the program in the background. Returns immediately if the program is not
+    /// optimized in the background ([`Target::Auto`]), and in a forked child process.
+    pub fn wait_optimized(&self) {
+        if let Some(optimization) = &self.0.optimization {
+            optimization.wait();
+        }
+    }
+
+    /// Returns the name of the code generator whose code runs: `"cranelift"`, or `"llvm"` once LLVM has compiled all loop
+    /// functions.
+    pub fn tier(&self) -> &'static str {
+        let optimized = self.0.optimization.as_ref().is_some_and(|o| o.is_finished());
+        if optimized { "llvm" } else { self.0.first_tier.name() }
+    }
+
+    /// Whether LLVM is still compiling loop functions of the program in the background, or will compile them.
+    pub fn is_optimizing(&self) -> bool {
+        self.0.optimization.as_ref().is_some_and(|o| !o.is_finished())
     }
 
     /// Returns the executable: bytecode, constants and the encoded loop functions.
@@ -198,7 +230,8 @@ impl CompiledModule {
         mut phases: Vec<TimingEntry>,
     ) -> Result<CompiledModule, Error> {
         let options = CodegenOptions::default();
-        let backend = loop_codegen::backend(Target::Auto)?;
+        let target = Target::Auto.first_tier()?;
+        let backend = loop_codegen::backend(target);
         let phase = Phase::start("ReadKernels");
         let loop_functions = loop_codegen::decode(&executable)?;
         phases.push(phase.end());
@@ -214,6 +247,8 @@ impl CompiledModule {
         loop_codegen::adopt_recompiled(&mut executable, &loop_functions, &compiled)?;
         let kernels = compiled.len();
         let mut table = loop_codegen::kernel_table(compiled, &loop_functions);
+        let optimization =
+            background_optimization::start(Target::Auto, &loop_functions, &mut table)?;
         phases.push(phase.end());
         let phase = Phase::start("FunctionBodies");
         loop_codegen::add_bodies(&mut table, &executable, &options)?;
@@ -231,6 +266,7 @@ impl CompiledModule {
             .and_then(|text| serde_json::from_str(text).ok())
             .unwrap_or_default();
         let on_drop = OnDrop::Trim;
-        Ok(CompiledModule::new(executable, table, None, signatures, stats, None, on_drop))
+        let parts = (executable, table, None);
+        Ok(CompiledModule::new(parts, signatures, stats, None, on_drop, (target, optimization)))
     }
 }

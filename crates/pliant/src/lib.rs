@@ -37,6 +37,11 @@
 //! # Stability
 //! Depend only on this crate. The other crates are internal and may change at any time.
 
+#[cfg(feature = "llvm")]
+mod background_optimization;
+#[cfg(not(feature = "llvm"))]
+#[path = "background_optimization_without_llvm.rs"]
+mod background_optimization;
 mod compile;
 mod compile_and_model_stats;
 mod compile_options;
@@ -62,7 +67,7 @@ pub mod vm_codegen;
 
 pub use compile::{build, compile, pass_context, pipeline};
 pub use compile_and_model_stats::{CompileStats, ModelStats};
-pub use compile_options::{CompileOptions, ExecMode, Pipeline, Target};
+pub use compile_options::{CompileOptions, ExecMode, Pipeline, TIER_VARIABLE, Target};
 pub use compiled_module::CompiledModule;
 pub use dynamic_operators::operator_programs;
 pub use error::{Error, ErrorKind};

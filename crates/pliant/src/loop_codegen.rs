@@ -25,16 +25,13 @@ use crate::compile_options::{ExecMode, Target};
 use crate::error::Error;
 use crate::module_inspection::verify;
 
-/// Returns the code generator of a target.
-///
-/// # Errors
-/// The environment variable that selects the code generator has an invalid value.
-pub(crate) fn backend(target: Target) -> Result<Box<dyn Backend>, Error> {
-    Ok(match target.resolve()? {
+/// Returns the code generator of a target; Cranelift for [`Target::Auto`].
+pub(crate) fn backend(target: Target) -> Box<dyn Backend> {
+    match target {
         #[cfg(feature = "llvm")]
         Target::Llvm => Box::new(pliant_llvm::LlvmBackend::new()),
         Target::Auto | Target::Cranelift => Box::new(CraneliftBackend::new()),
-    })
+    }
 }
 
 /// Marks every loop function of the module so that it does not call library kernels. Executables
@@ -58,18 +55,11 @@ pub(crate) fn lower(
     ctx: &PassContext,
     backend: &dyn Backend,
 ) -> Result<IRModule, Error> {
-    let vector_bytes = backend.widest_vector_bytes()?.map(|bytes| AttrValue::Int(bytes as i64));
+    let vector_bytes = backend.widest_vector_bytes()?;
     let sources: Vec<(&Arc<str>, &Arc<PrimFunc>)> = module.prim_funcs().collect();
     let lower = |(name, func): (&Arc<str>, &Arc<PrimFunc>)| -> Result<PrimFunc, Error> {
         ctx.check_cancelled()?;
-        match &vector_bytes {
-            None => lower_one(name, func),
-            Some(bytes) => {
-                let mut func = PrimFunc::clone(func);
-                func.attrs.insert(VECTOR_BYTES.into(), bytes.clone());
-                lower_one(name, &func)
-            }
-        }
+        lower_for_vectors(name, func, vector_bytes)
     };
     let lowered = parallel_map(sources.clone(), lower);
     let mut out = IRModule::new();
@@ -79,8 +69,21 @@ pub(crate) fn lower(
     Ok(out)
 }
 
-fn lower_one(name: &str, func: &PrimFunc) -> Result<PrimFunc, Error> {
-    pliant_tir::lower(func).map_err(|e| {
+/// Lowers a loop function for a code generator with vectors of this size ([`Backend::widest_vector_bytes`]).
+///
+/// # Errors
+/// If the function is invalid.
+pub(crate) fn lower_for_vectors(
+    name: &str,
+    func: &PrimFunc,
+    vector_bytes: Option<usize>,
+) -> Result<PrimFunc, Error> {
+    let mut marked = None;
+    if let Some(bytes) = vector_bytes {
+        let func = marked.insert(func.clone());
+        func.attrs.insert(VECTOR_BYTES.into(), AttrValue::Int(bytes as i64));
+    }
+    pliant_tir::lower(marked.as_ref().unwrap_or(func)).map_err(|e| {
         let finding = Diagnostic::error(PL0002, format!("{}: {}", e.pass, e.message));
         Error::Compile(pliant_diag::Error::Unsupported(vec![finding.in_function(name)]))
     })

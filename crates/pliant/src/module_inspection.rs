@@ -130,7 +130,7 @@ pub fn stage_text(module: IRModule, stage: &str, constants: bool) -> Result<Stri
     }
     match wanted {
         None => {
-            let backend = loop_codegen::backend(Target::Auto)?;
+            let backend = loop_codegen::backend(Target::Auto.first_tier()?);
             Ok(text(&loop_codegen::lower(&module, &ctx, &*backend)?, constants))
         }
         Some(name) => Err(Error::option(

@@ -555,6 +555,12 @@ class Model:
         be written."""
     def stats(self) -> ModelStats:
         """Statistics of the model: compilations, runs and compile time."""
+    def wait_optimized(self) -> None:
+        """Waits until LLVM has compiled all loop functions of the model in the background.
+
+        Returns immediately if the model is not optimized in the background: in builds without LLVM,
+        with another target than ``"auto"``, and in a forked child process.
+        """
 
 class ModelStats:
     """Statistics of a model: its compilations, runs, compile time and functions."""
@@ -584,6 +590,10 @@ class ModelStats:
     @property
     def runs(self) -> int:
         """The number of runs of the model's functions."""
+    @property
+    def tier(self) -> str:
+        """The code generator whose code runs: ``"cranelift"``, or ``"llvm"`` once LLVM has compiled
+        all loop functions."""
 
 class ModularSet:
     """The set of the integers `coeff * k + base` for all integers `k`. If `coeff` is 0, the set

@@ -455,12 +455,19 @@ impl Model {
             compile_seconds: compile.total.as_secs_f64(),
             functions: compile.functions,
             kernels: compile.kernels,
+            tier: self.compiled.tier(),
             phases: compile
                 .phases
                 .iter()
                 .map(|p| (p.name.clone(), p.duration.as_secs_f64()))
                 .collect(),
         }
+    }
+
+    /// Waits until LLVM has compiled all loop functions of the model in the background. Returns
+    /// immediately if the model is not optimized in the background.
+    fn wait_optimized(&self, py: Python<'_>) {
+        py.detach(|| self.compiled.wait_optimized());
     }
 
     /// Returns the executable of the model.
@@ -663,6 +670,8 @@ pub struct ModelStats {
     functions: usize,
     /// The number of loop functions compiled to machine code.
     kernels: usize,
+    /// The code generator whose code runs: `"cranelift"`, or `"llvm"` once LLVM has compiled all loop functions.
+    tier: &'static str,
     /// The compilation phases with their durations in seconds.
     phases: Vec<(String, f64)>,
 }

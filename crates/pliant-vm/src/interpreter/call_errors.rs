@@ -9,11 +9,12 @@ use pliant_tensor::{CheckFailure, DType};
 
 use crate::executable_linker::LinkedLoopFunc;
 use crate::loop_function_callbacks::LoopCall;
+use crate::loop_function_code::LoopFunctionCode;
 use crate::{Value, VmError};
 
 #[cold]
 pub(super) fn loop_func_error(
-    loop_func: &LinkedLoopFunc,
+    (loop_func, code): (&LinkedLoopFunc, &LoopFunctionCode),
     status: i64,
     call: &LoopCall<'_>,
     assert_args: &AssertArgs,
@@ -28,7 +29,10 @@ pub(super) fn loop_func_error(
         _ => {}
     }
     let message =
-        usize::try_from(status.saturating_sub(1)).ok().and_then(|k| loop_func.info.checks.get(k));
+        usize::try_from(status.saturating_sub(1)).ok().and_then(|k| match &code.messages {
+            Some(messages) => messages.get(k).map(|m| &**m),
+            None => loop_func.info.checks.get(k).map(|m| &**m),
+        });
     match message {
         Some(message) => {
             let (failed, message) = CheckFailure::split(message);

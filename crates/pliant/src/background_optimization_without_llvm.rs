@@ -1,0 +1,34 @@
+//! The interface of `background_optimization` in builds without LLVM, in which programs are never optimized in the background.
+
+use std::sync::Arc;
+
+use pliant_ir::IRModule;
+use pliant_vm::LoopFuncTable;
+
+use crate::compile_options::Target;
+use crate::error::Error;
+
+/// The optimization of the loop functions of one program, which does not exist.
+pub(crate) enum Optimization {}
+
+impl Optimization {
+    pub(crate) fn wait(&self) {
+        match *self {}
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        match *self {}
+    }
+}
+
+/// Returns `None`.
+///
+/// # Errors
+/// The environment variable that selects the code generator has an invalid value.
+pub(crate) fn start(
+    target: Target,
+    _module: &IRModule,
+    _table: &mut LoopFuncTable,
+) -> Result<Option<Arc<Optimization>>, Error> {
+    target.resolve().map(|_| None)
+}
