@@ -81,8 +81,7 @@ impl<T: Default + Send> ThreadCaches<T> {
         }
     }
 
-    /// Calls `take` on each idle cache and drops the results. Marks caches in use, so that each is emptied when its thread leaves
-    /// it.
+    /// Calls `take` on each idle cache and drops the results. A cache in use is marked, and emptied when its thread leaves it.
     pub fn empty<R>(&'static self, take: impl Fn(&mut T) -> R) {
         for node in self.nodes() {
             let mut yields = 0;

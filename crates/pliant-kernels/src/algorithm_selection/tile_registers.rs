@@ -11,8 +11,8 @@
 pub const FEW_ROWS: usize = 4;
 /// Number of rows of A up to which matrix products of 8-bit integers do not use tile registers. Time of tile registers
 /// relative to vectors, with one thread, for B of 384 x 384 and larger: 1.1 to 1.7 for 1 row, 0.9 to 1.3 for 2, 0.8 to 1.2
-/// for 3, 0.64 to 0.97 for 4, 0.55 to 0.94 for 5. Exception: B of 3072 x 768 and 768 x 3072, which is read from memory,
-/// takes 1.06 and 1.17 for 4 rows in two of three runs.
+/// for 3, 0.64 to 0.97 for 4, 0.55 to 0.94 for 5. Exception: for B of 3072 x 768 and 768 x 3072, which is read from
+/// memory, the ratios for 4 rows were 1.06 and 1.17 in two of three runs.
 const FEW_BYTE_ROWS: usize = 3;
 /// Approximate number of rows of A whose multiplication with vectors takes as long as tile
 /// registers take to read B.

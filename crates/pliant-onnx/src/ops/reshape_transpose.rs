@@ -1,4 +1,4 @@
-//! Converters of operators that change the shape of a tensor, and of `Transpose`.
+//! Converters of operators that change the shape of a tensor, such as `Reshape` with the sizes 0 and -1, and of `Transpose`.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};

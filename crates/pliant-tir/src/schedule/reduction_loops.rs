@@ -1,5 +1,5 @@
 //! Emits the loops of reductions, with a vector of partial results over a contiguous axis, a vector of adjacent results, or one
-//! scalar result. Adapts the vector width of [`super::emit_stage_loops`] to reductions.
+//! scalar result. Chooses the number of accumulators and their lanes from the vector width of the code generator.
 //!
 //! A running total in float32 loses precision as it grows. Sums over a contiguous axis that may have more than
 //! [`FLOAT32_SUM_LENGTH`] elements are therefore computed in chunks of this length. Each chunk has a vector of partial sums, and
