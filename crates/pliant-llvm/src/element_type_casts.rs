@@ -6,7 +6,7 @@ use pliant_ir::tir::Ty;
 use pliant_tensor::DType;
 
 use crate::function_builder::{FuncGen, Gen};
-use crate::values::{Value, with_lanes};
+use crate::values::{Value, lane_type, with_lanes};
 
 fn is_half(dtype: DType) -> bool {
     matches!(dtype, DType::Float16 | DType::BFloat16)
@@ -90,17 +90,17 @@ impl<'ctx> FuncGen<'_, 'ctx> {
             let zero = self.float_of_type(0.0, v.get_type());
             return self.fcmp(FloatPredicate::UNE, v, zero);
         }
-        if to.bits() <= 16 {
-            return self.float_to_narrow_int(v, to);
+        if to.bits() <= 16 || to == DType::Int32 {
+            return self.float_to_int32(v, to);
         }
         let name = if to.is_uint() { "llvm.fptoui.sat" } else { "llvm.fptosi.sat" };
         let result = self.same_lanes_type(self.unit.scalar_type(to), v);
         self.intrinsic(name, &[result, v.get_type()], &[v])
     }
 
-    /// Converts floats to integers of at most 16 bits through int32. Limits the floats first, because LLVM's saturating conversion
-    /// to such integers takes many instructions.
-    fn float_to_narrow_int(&self, v: Value<'ctx>, to: DType) -> Gen<Value<'ctx>> {
+    /// Converts floats to int32, or through int32 to integers of at most 16 bits. Limits the floats first, because LLVM's saturating
+    /// conversion of vectors takes many instructions.
+    fn float_to_int32(&self, v: Value<'ctx>, to: DType) -> Gen<Value<'ctx>> {
         let bits = to.bits() as i32;
         let (low, high) = match to.is_uint() {
             true => (0, (1i64 << bits) - 1),
@@ -112,10 +112,25 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         let v = self.select(is_number, v, zero)?;
         let above = self.fcmp(FloatPredicate::OGT, v, low)?;
         let v = self.select(above, v, low)?;
+        let is_float32 = lane_type(v.get_type()) == self.unit.context.f32_type().into();
+        if to == DType::Int32 && is_float32 {
+            return self.saturate_above(v);
+        }
         let below = self.fcmp(FloatPredicate::OLT, v, high)?;
         let v = self.select(below, v, high)?;
         let wide = self.convert(InstructionOpcode::FPToSI, v, self.unit.int_type(32))?;
         self.convert(InstructionOpcode::Trunc, wide, self.unit.scalar_type(to))
+    }
+
+    /// Converts float32 values of at least -2^31 to int32, and saturates those above the largest int32, which float32 does not
+    /// represent.
+    fn saturate_above(&self, v: Value<'ctx>) -> Gen<Value<'ctx>> {
+        let zero = self.float_of_type(0.0, v.get_type());
+        let limit = self.float_of_type(2f64.powi(31), v.get_type());
+        let fits = self.fcmp(FloatPredicate::OLT, v, limit)?;
+        let bounded = self.select(fits, v, zero)?;
+        let converted = self.convert(InstructionOpcode::FPToSI, bounded, self.unit.int_type(32))?;
+        self.select(fits, converted, self.int_of_type(i64::from(i32::MAX), converted.get_type()))
     }
 
     fn int_to_float(&mut self, v: Value<'ctx>, from: Ty, to: DType) -> Gen<Value<'ctx>> {

@@ -76,6 +76,7 @@ impl Backend for LlvmBackend {
     }
 
     fn widest_vector_bytes(&self) -> Result<Option<usize>, CodegenError> {
+        check_memory()?;
         Ok(Some(HostTarget::get()?.vector_bits as usize / 8))
     }
 
@@ -84,6 +85,7 @@ impl Backend for LlvmBackend {
         funcs: &[KernelSource<'_>],
         options: &CodegenOptions,
     ) -> Result<CompiledKernels, CodegenError> {
+        check_memory()?;
         let target = HostTarget::get()?;
         let threads = match options.compile_threads {
             0 => compile_threads(),
@@ -145,6 +147,7 @@ fn load_units(
     if !unsupported.is_empty() {
         return Err(CodegenError::Unsupported(unsupported));
     }
+    check_memory()?;
     let code = object_loader::LoadedCode::load(&compiled).map_err(CodegenError::Host)?;
     let mut kernels = IndexMap::new();
     for function in compiled.into_iter().flat_map(|unit| unit.functions) {

@@ -6,6 +6,7 @@
 //! Compilations and runs call [`check`] where they can stop with an error.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::hint::black_box;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
@@ -71,8 +72,9 @@ pub fn is_short() -> bool {
 pub fn check_available(bytes: usize) -> Result<(), TensorError> {
     assert!(bytes > 0, "the size of the allocation must be positive");
     let layout = Layout::array::<u8>(bytes).expect("the size of the allocation must fit in isize");
+    // Otherwise the optimizer would remove the allocation and assume that it succeeded.
     // SAFETY: the size of the layout is not zero.
-    let block = unsafe { System.alloc(layout) };
+    let block = black_box(unsafe { System.alloc(layout) });
     if block.is_null() {
         return Err(TensorError::OutOfMemory { bytes });
     }
@@ -162,6 +164,13 @@ unsafe impl GlobalAlloc for Allocator {
 mod tests {
     use super::*;
     use std::cell::Cell;
+
+    #[test]
+    fn more_memory_than_the_address_space_is_not_available() {
+        assert!(check_available(1 << 20).is_ok());
+        let error = check_available(1 << 60).expect_err("no machine has so much memory");
+        assert!(matches!(error, TensorError::OutOfMemory { bytes } if bytes == 1 << 60));
+    }
 
     #[test]
     fn failed_small_allocations_use_the_reserve_which_is_allocated_again() {

@@ -49,12 +49,14 @@ pub(crate) fn disable_library_kernels(mut module: IRModule) -> IRModule {
 /// Lowers the loop functions of a module for a code generator, in parallel.
 ///
 /// # Errors
-/// If a loop function is invalid, if the compilation is cancelled, or if the machine cannot run the code generator.
+/// If a loop function is invalid, if the compilation is cancelled, if the machine cannot run the code generator or lacks
+/// instructions that an environment variable requires, or if the number of threads is invalid.
 pub(crate) fn lower(
     module: &IRModule,
     ctx: &PassContext,
     backend: &dyn Backend,
 ) -> Result<IRModule, Error> {
+    check_variables()?;
     let vector_bytes = backend.widest_vector_bytes()?;
     let sources: Vec<(&Arc<str>, &Arc<PrimFunc>)> = module.prim_funcs().collect();
     let lower = |(name, func): (&Arc<str>, &Arc<PrimFunc>)| -> Result<PrimFunc, Error> {
@@ -92,14 +94,12 @@ pub(crate) fn lower_for_vectors(
 /// Compiles lowered loop functions.
 ///
 /// # Errors
-/// If the code generator cannot compile a function, on cancellation, if the machine lacks
-/// instructions that an environment variable requires, or if the number of threads is invalid.
+/// If the code generator cannot compile a function.
 pub(crate) fn compile(
     lowered: &IRModule,
     backend: &dyn Backend,
     options: &CodegenOptions,
 ) -> Result<CompiledKernels, Error> {
-    check_variables()?;
     let sources: Vec<KernelSource<'_>> =
         lowered.prim_funcs().map(|(name, func)| (name.clone(), &**func)).collect();
     Ok(backend.compile(&sources, options)?)
