@@ -98,8 +98,8 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         self.intrinsic(name, &[result, v.get_type()], &[v])
     }
 
-    /// Converts floats to int32, or through int32 to integers of at most 16 bits. Limits the floats first, because LLVM's saturating
-    /// conversion of vectors takes many instructions.
+    /// Converts floats to int32, or through int32 to integers of at most 16 bits. Limits the floats first, because LLVM's
+    /// saturating conversion of vectors takes many instructions.
     fn float_to_int32(&self, v: Value<'ctx>, to: DType) -> Gen<Value<'ctx>> {
         let bits = to.bits() as i32;
         let (low, high) = match to.is_uint() {

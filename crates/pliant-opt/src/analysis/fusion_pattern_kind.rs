@@ -2,9 +2,10 @@
 //! TVM's `OpPatternKind`.
 //!
 //! Each block that writes one element per point of its axes is classified by the elements that it reads. The class of a function
-//! is the most restrictive class of its blocks, except that a function with both reductions and elementwise blocks (softmax,
-//! layer normalisation) is [`OpPattern::OutEWiseFusable`]. A function is opaque if it contains calls, predicates, assertions
-//! other than size checks, several writes per block, loops without blocks, or writes to an input.
+//! is the most restrictive class of its blocks. Exception: a function with both reductions and elementwise blocks, of which
+//! several read the same input (softmax, layer normalization), is [`OpPattern::OutEWiseFusable`]. A function is opaque if it
+//! contains calls, predicates, assertions other than size checks, several writes per block, loops without blocks, or writes to an
+//! input.
 
 use pliant_ir::tir::visit::{for_each_expr, for_each_expr_in, for_each_stmt};
 use pliant_ir::tir::{
@@ -54,15 +55,39 @@ pub fn op_pattern(f: &PrimFunc) -> OpPattern {
         return OpPattern::Opaque;
     }
     let (mut kind, mut pointwise) = (OpPattern::ElemWise, false);
-    for block in blocks {
+    for block in &blocks {
         let pattern = block_pattern(f, block);
         pointwise |= pattern <= OpPattern::Injective;
         kind = kind.max(pattern);
     }
     match kind {
-        OpPattern::CommReduce if pointwise => OpPattern::OutEWiseFusable,
+        // An elementwise producer that is fused into the function would be computed once in each block that reads it.
+        OpPattern::CommReduce if pointwise && !reads_inputs_in_one_block(f, &blocks) => {
+            OpPattern::OutEWiseFusable
+        }
         kind => kind,
     }
+}
+
+/// Whether each input is read by at most one of the blocks, as in a mean: a sum, and a division of its results.
+fn reads_inputs_in_one_block(f: &PrimFunc, blocks: &[&BlockData]) -> bool {
+    let stores: Vec<_> = blocks.iter().filter_map(|block| only_store(f, block.body)).collect();
+    let is_input = |buffer: &Buffer| {
+        f.buffer_map.values().any(|b| b == buffer) && stores.iter().all(|s| s.0 != *buffer)
+    };
+    let mut read: FxHashSet<Buffer> = FxHashSet::default();
+    stores.iter().all(|&(_, _, value)| {
+        let mut read_here = FxHashSet::default();
+        for_each_expr(f, value, |e| {
+            if let ExprData::Load(from, _) = f.expr(e) {
+                read_here.insert(*from);
+            }
+        });
+        read_here.retain(is_input);
+        let is_only_reader = read_here.is_disjoint(&read);
+        read.extend(read_here);
+        is_only_reader
+    })
 }
 
 /// Whether the function only reads its leading tensors (inputs), and writes only to its trailing tensors (outputs) and to local
