@@ -21,7 +21,7 @@ llvm: llvm-packages $(VENV)/.llvm
 LLVM_PACKAGES := llvm-19-dev libpolly-19-dev zlib1g-dev libzstd-dev
 llvm-packages:
 	@if ! dpkg --status $(LLVM_PACKAGES) > /dev/null 2>&1; then \
-	  if [ "$$(id -u)" = 0 ]; then apt-get update --quiet=2; apt-get install --yes --quiet=2 --no-install-recommends $(LLVM_PACKAGES); \
+	  if [ "$$(id -u)" = 0 ]; then apt-get update --quiet=2 || true; apt-get install --yes --quiet=2 --no-install-recommends $(LLVM_PACKAGES); \
 	  else echo "LLVM 19 is missing. Install it: sudo apt-get install $(LLVM_PACKAGES)"; exit 1; fi; fi
 
 # The tests of the LLVM code generator, and the Rust and Python tests of whole programs with it. All Python tests pass with

@@ -15,7 +15,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         // An explicit stack replaces recursion, because expressions of fused operators can be deep.
         let mut stack = vec![(e, false)];
         while let Some((e, ready)) = stack.pop() {
-            if self.memo.contains_key(&e) {
+            if self.memo.get(e).is_some() {
                 continue;
             }
             if ready {
@@ -26,7 +26,10 @@ impl<'ctx> FuncGen<'_, 'ctx> {
                 self.strict_operands(e, &mut stack);
             }
         }
-        Ok(self.memo[&e])
+        match self.memo.get(e) {
+            Some(v) => Ok(v),
+            None => internal("an expression has no value after it was computed"),
+        }
     }
 
     /// Pushes the unconditionally evaluated operands of an expression onto `stack`.
@@ -128,14 +131,14 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         let (then_block, else_block, done) =
             (self.block("then"), self.block("else"), self.block("done"));
         self.branch(c, then_block, else_block)?;
-        let saved_memo = self.memo.clone();
         let mut incoming = Vec::with_capacity(2);
         for (block, side) in [(then_block, a), (else_block, b)] {
             self.b.position_at_end(block);
+            self.memo.push_scope();
             let v = self.expr(side)?;
             incoming.push((self.splat(v, ty.lanes)?, self.current_block()?));
             self.jump(done)?;
-            self.memo = saved_memo.clone();
+            self.memo.pop_scope();
         }
         self.b.position_at_end(done);
         Ok(self.phi(self.unit.value_type(ty), &incoming)?.as_basic_value())

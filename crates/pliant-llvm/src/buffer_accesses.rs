@@ -9,6 +9,7 @@ use pliant_tensor::DType;
 use rustc_hash::FxHashMap;
 
 use crate::function_builder::{FuncGen, Gen, internal, unsupported};
+use crate::half_floats::is_half;
 use crate::values::{Value, with_lanes};
 
 /// Maximum magnitude of a constant stride, in elements, for which a vector is loaded as one contiguous block of memory, of which a
@@ -23,11 +24,6 @@ pub(crate) enum BufferLocation<'ctx> {
     /// The elements are in registers. A key is the index of the first element and the number of lanes of an access. Its stack slot
     /// contains these elements; LLVM replaces it by registers.
     Registers(Rc<FxHashMap<(i64, u16), PointerValue<'ctx>>>),
-}
-
-/// Whether this is a 16-bit float type, whose values are float32 in registers and 16 bits in memory.
-fn is_half(dtype: DType) -> bool {
-    matches!(dtype, DType::Float16 | DType::BFloat16)
 }
 
 impl<'ctx> FuncGen<'_, 'ctx> {

@@ -93,7 +93,9 @@ impl<'ctx> Unit<'ctx> {
 
     /// Returns the declaration of the external native function `f`.
     pub fn declare_extern(&self, f: &'static ExternFn) -> FunctionValue<'ctx> {
-        self.declare_symbol(f.name, f.address, self.extern_type(f))
+        // With the prefix, LLVM does not take the function for one of the C library.
+        let symbol = format!("pliant.{}", f.name);
+        self.declare_symbol(&symbol, f.address, self.extern_type(f))
     }
 }
 
@@ -141,7 +143,8 @@ pub(crate) fn compile_unit(
     let Some((name, _)) = funcs.first() else {
         return Ok(CompiledUnit { object: Vec::new(), symbols: IndexMap::new(), functions });
     };
-    let object = emit_object(&unit, &machine, options).map_err(|e| match e {
+    let object = with_diagnostics(&context, || emit_object(&unit, &machine, options));
+    let object = object.map_err(|e| match e {
         GenError::Unsupported(description) => CodegenError::unsupported(name.clone(), description),
         GenError::Internal(message) => {
             let ir = unit.module.print_to_string().to_string();
@@ -168,31 +171,36 @@ fn generate_function(unit: &Unit<'_>, name: &Arc<str>, func: &PrimFunc) -> Gen<C
 
 /// Optimizes the module of a unit and compiles it to an object file.
 fn emit_object(unit: &Unit<'_>, machine: &TargetMachine, options: &CodegenOptions) -> Gen<Vec<u8>> {
-    if cfg!(debug_assertions) {
-        unit.module.verify().or_else(|e| internal(format!("LLVM rejects the code: {e}")))?;
-    }
+    unit.module.verify().or_else(|e| internal(format!("LLVM rejects the code: {e}")))?;
     let failed = |what: &str, e: String| GenError::Internal(format!("{what}: {e}"));
     unit.module
         .run_passes(PASSES, machine, PassBuilderOptions::create())
         .map_err(|e| failed("LLVM cannot optimize the code", e.to_string()))?;
     write_dump(unit, machine, options);
+    let object = machine.write_to_memory_buffer(&unit.module, FileType::Object);
+    let object = object.map_err(|e| failed("LLVM cannot generate code", e.to_string()))?;
+    Ok(object.as_slice().to_vec())
+}
+
+/// Collects the errors and warnings of LLVM while `compile` runs. The only warnings that generated code can cause concern the
+/// size of the stack frame; they are an unsupported construct.
+fn with_diagnostics(context: &Context, compile: impl FnOnce() -> Gen<Vec<u8>>) -> Gen<Vec<u8>> {
     let mut large_frames: Vec<String> = Vec::new();
     // SAFETY: the handler and the list live until the handler is removed below.
     unsafe {
         LLVMContextSetDiagnosticHandler(
-            unit.context.raw(),
+            context.raw(),
             Some(record_diagnostic),
             (&raw mut large_frames).cast(),
         );
     }
-    let object = machine.write_to_memory_buffer(&unit.module, FileType::Object);
+    let object = compile();
     // SAFETY: removes the handler.
     unsafe {
-        LLVMContextSetDiagnosticHandler(unit.context.raw(), None, std::ptr::null_mut());
+        LLVMContextSetDiagnosticHandler(context.raw(), None, std::ptr::null_mut());
     }
-    let object = object.map_err(|e| failed("LLVM cannot generate code", e.to_string()))?;
     match large_frames.is_empty() {
-        true => Ok(object.as_slice().to_vec()),
+        true => object,
         false => Err(GenError::Unsupported(format!(
             "the machine code needs a stack frame of more than {MAX_FRAME_BYTES} bytes: {}",
             large_frames.join("; ")

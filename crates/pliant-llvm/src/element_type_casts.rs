@@ -6,11 +6,8 @@ use pliant_ir::tir::Ty;
 use pliant_tensor::DType;
 
 use crate::function_builder::{FuncGen, Gen};
+use crate::half_floats::is_half;
 use crate::values::{Value, lane_type, with_lanes};
-
-fn is_half(dtype: DType) -> bool {
-    matches!(dtype, DType::Float16 | DType::BFloat16)
-}
 
 impl<'ctx> FuncGen<'_, 'ctx> {
     /// Converts a value to another element type. Conversions from float to integer truncate and saturate, and NaN

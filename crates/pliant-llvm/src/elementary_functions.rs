@@ -71,7 +71,9 @@ impl<'g, 'a, 'ctx, R: Real> Sequences<'g, 'a, 'ctx, R> {
     fn scale_instruction(&self, y: &Value<'ctx>, n: &Value<'ctx>) -> Option<Gen<Value<'ctx>>> {
         let per_vector = 512 / R::BITS as u32;
         let lanes = lane_count(y.get_type());
-        let whole = lanes.is_multiple_of(per_vector) && lane_count(n.get_type()) == lanes;
+        let whole = lanes.is_multiple_of(per_vector)
+            && (lanes / per_vector).is_power_of_two()
+            && lane_count(n.get_type()) == lanes;
         if !self.g.unit.target.has_avx512 || !whole {
             return None;
         }

@@ -56,6 +56,40 @@ pub(crate) struct FailBlock<'ctx> {
     pub status: PhiValue<'ctx>,
 }
 
+/// The values of expressions. A scope contains those computed in a block that does not dominate the blocks after the scope.
+pub(crate) struct Memo<'ctx>(Vec<FxHashMap<Expr, Value<'ctx>>>);
+
+impl Default for Memo<'_> {
+    fn default() -> Self {
+        Memo(vec![FxHashMap::default()])
+    }
+}
+
+impl<'ctx> Memo<'ctx> {
+    pub fn get(&self, e: Expr) -> Option<Value<'ctx>> {
+        self.0.iter().rev().find_map(|scope| scope.get(&e).copied())
+    }
+
+    pub fn insert(&mut self, e: Expr, v: Value<'ctx>) {
+        if let Some(scope) = self.0.last_mut() {
+            scope.insert(e, v);
+        }
+    }
+
+    pub fn push_scope(&mut self) {
+        self.0.push(FxHashMap::default());
+    }
+
+    pub fn pop_scope(&mut self) {
+        self.0.pop();
+    }
+
+    /// Forgets all values, also those of outer scopes.
+    pub fn clear(&mut self) {
+        self.0.iter_mut().for_each(FxHashMap::clear);
+    }
+}
+
 /// The state of one machine function under construction.
 pub(crate) struct FuncGen<'a, 'ctx> {
     /// The loop function that is compiled.
@@ -84,7 +118,7 @@ pub(crate) struct FuncGen<'a, 'ctx> {
     /// The range of valid linear indices of each buffer, if the options request access checks.
     pub limits: FxHashMap<Buffer, Limits<'ctx>>,
     /// The values of expressions already computed for the current statement, in blocks that dominate the current block.
-    pub memo: FxHashMap<Expr, Value<'ctx>>,
+    pub memo: Memo<'ctx>,
     /// The block to which failed checks branch. It frees open workspaces, if any, and returns the status.
     pub fail: FailBlock<'ctx>,
     /// Bytes of stack allocated so far for buffers.
@@ -126,7 +160,7 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
             vars: FxHashMap::default(),
             locations: FxHashMap::default(),
             limits: FxHashMap::default(),
-            memo: FxHashMap::default(),
+            memo: Memo::default(),
             fail,
             stack_bytes: 0,
             call_stack_bytes: 0,
@@ -192,6 +226,23 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
         let v = self.b.build_load(ty, at, "")?;
         self.align(v.as_instruction_value(), 1)?;
         Ok(v)
+    }
+
+    /// Loads an integer of `bytes` bytes exactly once, although other threads may change it: LLVM neither repeats nor merges atomic
+    /// loads. The address is a multiple of its size.
+    pub fn load_once(
+        &self,
+        ty: BasicTypeEnum<'ctx>,
+        at: PointerValue<'ctx>,
+        bytes: u32,
+    ) -> Gen<IntValue<'ctx>> {
+        let v = self.b.build_load(ty, at, "")?;
+        if let Some(load) = v.as_instruction_value() {
+            load.set_atomic_ordering(AtomicOrdering::Monotonic)
+                .or_else(|e| internal(e.to_string()))?;
+            self.align(Some(load), bytes)?;
+        }
+        Ok(v.into_int_value())
     }
 
     /// Loads a value, at a byte offset, from memory that does not change during a call of the loop function: the argument array
@@ -353,7 +404,7 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
         let (failure, ok) = (self.block("failure"), self.block("ok"));
         self.branch_if_failed(failed, failure, ok)?;
         self.b.position_at_end(failure);
-        let memo = self.memo.clone();
+        self.memo.push_scope();
         let assert_args = self.load_pointer(self.runtime, OFFSET_ASSERT_ARGS)?;
         self.store_at(status, assert_args, 0)?;
         for (i, value) in values(self)?.into_iter().enumerate() {
@@ -361,7 +412,7 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
         }
         self.fail.status.add_incoming(&[(&status, self.current_block()?)]);
         self.jump(self.fail.block)?;
-        self.memo = memo;
+        self.memo.pop_scope();
         self.b.position_at_end(ok);
         Ok(())
     }
@@ -386,14 +437,8 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
             return Ok(());
         }
         let flag = self.load_pointer(self.runtime, OFFSET_INTERRUPT)?;
-        let is_set = self.b.build_load(self.unit.int_type(8), flag, "")?;
         // LLVM would merge plain loads of this address across iterations that store nothing.
-        if let Some(load) = is_set.as_instruction_value() {
-            load.set_atomic_ordering(AtomicOrdering::Monotonic)
-                .or_else(|e| internal(e.to_string()))?;
-            self.align(Some(load), 1)?;
-        }
-        let is_set = is_set.into_int_value();
+        let is_set = self.load_once(self.unit.int_type(8), flag, 1)?;
         let zero = is_set.get_type().const_zero();
         let is_set = self.b.build_int_compare(IntPredicate::NE, is_set, zero, "")?;
         self.fail_if(is_set, self.i64(STATUS_CANCELLED))

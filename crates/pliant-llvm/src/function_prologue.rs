@@ -132,7 +132,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         for (index, size) in sizes.into_iter().enumerate() {
             // The caller may change these lists during the call, so each size is loaded exactly once.
             let at = self.offset(values, self.i64(index as i64 * 8))?;
-            let actual = self.load_value(self.unit.int_type(64), at)?.into_int_value();
+            let actual = self.load_once(self.unit.int_type(64), at, 8)?;
             self.check_range(actual, &size.range)?;
             match size.usage {
                 SizeUse::Define(v) => {

@@ -7,6 +7,11 @@ use pliant_tensor::DType;
 use crate::function_builder::{FuncGen, Gen};
 use crate::values::Value;
 
+/// Whether this is a 16-bit float type, whose values are float32 in registers and 16 bits in memory.
+pub(crate) fn is_half(dtype: DType) -> bool {
+    matches!(dtype, DType::Float16 | DType::BFloat16)
+}
+
 impl<'ctx> FuncGen<'_, 'ctx> {
     /// Converts the bits of 16-bit floats to float32.
     pub fn half_bits_to_f32(&self, bits: Value<'ctx>, dtype: DType) -> Gen<Value<'ctx>> {

@@ -7,6 +7,7 @@
 //! | `host_target` | the CPU for which code is generated: name, instruction sets, vector width |
 //! | `compilation_unit` | a compilation unit: an LLVM module of several functions, its optimization and its object code |
 //! | `object_loader` | links object code into executable memory |
+//! | [`process_lifetime`] | stops LLVM before the process exits, and keeps it still while the process forks |
 //! | `function_builder` | the state of a machine function under construction, and its failure paths |
 //! | `values` | LLVM types and values of expressions, and operations on both scalars and vectors |
 //! | `function_prologue` | the prologue of a loop function: loads and checks arguments, defines size variables |
@@ -44,6 +45,7 @@ mod library_kernel_calls;
 mod object_loader;
 mod packed_function_calls;
 mod parallel_loop;
+pub mod process_lifetime;
 mod statements;
 mod values;
 
@@ -53,6 +55,8 @@ use pliant_codegen::{
     KernelSource,
 };
 use pliant_exec::Executable;
+use pliant_ir::tir::PrimFunc;
+use pliant_ir::tir::visit::for_each_stmt;
 use pliant_pool::{compile_threads, parallel_map};
 use pliant_tensor::memory_reserve;
 
@@ -76,7 +80,8 @@ impl Backend for LlvmBackend {
     }
 
     fn widest_vector_bytes(&self) -> Result<Option<usize>, CodegenError> {
-        check_memory()?;
+        check_memory(0)?;
+        let _compiling = process_lifetime::begin_compilation()?;
         Ok(Some(HostTarget::get()?.vector_bits as usize / 8))
     }
 
@@ -85,8 +90,11 @@ impl Backend for LlvmBackend {
         funcs: &[KernelSource<'_>],
         options: &CodegenOptions,
     ) -> Result<CompiledKernels, CodegenError> {
-        check_memory()?;
-        let target = HostTarget::get()?;
+        check_memory(0)?;
+        let target = {
+            let _compiling = process_lifetime::begin_compilation()?;
+            HostTarget::get()?
+        };
         let threads = match options.compile_threads {
             0 => compile_threads(),
             n => n,
@@ -94,7 +102,8 @@ impl Backend for LlvmBackend {
         // Several units per thread balance the load, because the sizes of functions differ a lot.
         let unit_len = funcs.len().div_ceil(threads * 4).max(1);
         let compile = |(number, funcs): (usize, &[KernelSource<'_>])| {
-            check_memory()?;
+            check_memory(funcs.iter().map(|(_, f)| statement_count(f)).sum())?;
+            let _compiling = process_lifetime::begin_compilation()?;
             let deep = funcs.iter().any(|(_, f)| pliant_tir::stack_guard::is_deep(f));
             pliant_tir::stack_guard::run(deep, || {
                 compilation_unit::compile_unit(target, number, funcs, options)
@@ -121,13 +130,23 @@ impl Backend for LlvmBackend {
     }
 }
 
-/// Memory that must be available before LLVM compiles a unit. LLVM aborts the process if an allocation fails.
+/// Memory that must be available before LLVM compiles a unit, for small functions. LLVM aborts the process if an allocation fails.
 const UNIT_MEMORY: usize = 128 << 20;
+/// Additional memory for each statement. Functions of 1,000 statements with one `exp` each took up to 200 MB.
+const STATEMENT_MEMORY: usize = 256 << 10;
 
-/// Returns an error if the process is short of memory, so that no more code is generated.
-fn check_memory() -> Result<(), CodegenError> {
+/// Returns the number of statements of a loop function, as a measure of its size.
+pub fn statement_count(f: &PrimFunc) -> usize {
+    let mut count = 0;
+    for_each_stmt(f, f.body, |_| count += 1);
+    count
+}
+
+/// Returns an error if the process is short of memory, so that LLVM does not compile a unit of this size.
+fn check_memory(statements: usize) -> Result<(), CodegenError> {
+    let needed = UNIT_MEMORY.saturating_add(statements.saturating_mul(STATEMENT_MEMORY));
     memory_reserve::check()
-        .and_then(|()| memory_reserve::check_available(UNIT_MEMORY))
+        .and_then(|()| memory_reserve::check_available(needed.min(isize::MAX as usize / 2)))
         .map_err(|e| CodegenError::Host(e.to_string()))
 }
 
@@ -147,7 +166,8 @@ fn load_units(
     if !unsupported.is_empty() {
         return Err(CodegenError::Unsupported(unsupported));
     }
-    check_memory()?;
+    check_memory(0)?;
+    let _compiling = process_lifetime::begin_compilation()?;
     let code = object_loader::LoadedCode::load(&compiled).map_err(CodegenError::Host)?;
     let mut kernels = IndexMap::new();
     for function in compiled.into_iter().flat_map(|unit| unit.functions) {

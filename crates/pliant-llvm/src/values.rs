@@ -264,7 +264,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
     }
 
     /// Applies an operation to consecutive parts of two vectors, of `lanes` lanes each, and concatenates the results. The number of
-    /// lanes of the vectors is a multiple of `lanes`.
+    /// parts is a power of two.
     pub fn map_parts(
         &self,
         [a, b]: [Value<'ctx>; 2],
@@ -275,7 +275,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         if total == lanes {
             return op(self, [a, b]);
         }
-        let half = total / lanes / 2 * lanes;
+        let half = total / 2;
         let part = |first: u32, end: u32| {
             let positions: Vec<u32> = (first..end).collect();
             let parts = [self.shuffle(a, a, &positions)?, self.shuffle(b, b, &positions)?];

@@ -174,6 +174,8 @@ mod _core {
     /// Registers the packed functions that programs call by name, and prepares process-wide state.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // The importing thread is usually the main thread.
+        pliant::prepare_exit();
         pliant::prepare_for_shortage();
         pliant::register_library();
         crate::runtime::ctrl_c_interrupts::register_exit_handler(module.py())

@@ -2,8 +2,7 @@
 //! LLVM in the background. Finished functions replace the code of Cranelift, while programs run.
 //!
 //! The thread has a low priority. It starts with a program [`START_DELAY`] after its compilation, so that short-lived programs are
-//! not optimized. At exit, the process waits for the function that is being compiled, because LLVM must not run while its static
-//! variables are destroyed. A forked child does not optimize: the locks of LLVM may be held by the thread, which it lacks.
+//! not optimized, unless somebody waits for it. A forked child has no such thread and keeps the code that its parent had.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,12 +29,17 @@ const BATCH: usize = 4;
 /// The niceness of the thread: how much lower its priority is than that of other threads.
 const NICENESS: i32 = 10;
 
+/// Maximum number of statements of a loop function that is optimized. The time that LLVM takes grows faster than the size: 0.4 s
+/// for 300 statements with one `exp` each, 2 s for 1,000 (Intel Xeon with AMX).
+const MAX_STATEMENTS: usize = 500;
+
 /// How far the optimization of a program is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Progress {
     Waiting,
     Running,
-    Finished,
+    /// The field is whether LLVM has compiled all functions for which this is intended.
+    Finished(bool),
 }
 
 /// The optimization of the loop functions of one program.
@@ -45,6 +49,14 @@ pub(crate) struct Optimization {
     table: LoopFuncTable,
     progress: Mutex<Progress>,
     changed: Condvar,
+    /// Whether somebody waits for the optimization.
+    urgent: AtomicBool,
+}
+
+/// Prepares the process for its exit while LLVM compiles in the background. Compilations call this function. A program whose main
+/// thread does not compile calls it on its main thread, before other threads compile.
+pub fn prepare_exit() {
+    pliant_llvm::process_lifetime::prepare();
 }
 
 /// Queues the optimization of the loop functions of a program if the target is [`Target::Auto`]. `module` contains the functions
@@ -58,39 +70,50 @@ pub(crate) fn start(
     table: &mut LoopFuncTable,
 ) -> Result<Option<Arc<Optimization>>, Error> {
     let is_tiered = target.resolve()? == Target::Auto;
-    Ok(is_tiered.then(|| Optimization::start(module, table)))
+    Ok(is_tiered.then(|| Optimization::queue(module, table)))
 }
 
 impl Optimization {
-    fn start(module: &IRModule, table: &mut LoopFuncTable) -> Arc<Optimization> {
+    fn queue(module: &IRModule, table: &mut LoopFuncTable) -> Arc<Optimization> {
         let functions = module.prim_funcs().map(|(name, f)| (name.clone(), f.clone())).collect();
         let optimization = Arc::new(Optimization {
             functions,
             table: table.clone(),
             progress: Mutex::new(Progress::Waiting),
             changed: Condvar::new(),
+            urgent: AtomicBool::new(false),
         });
         table.keep_alive(optimization.clone());
         Queue::get().push(Arc::downgrade(&optimization));
         optimization
     }
 
-    /// Waits until all loop functions have been compiled with LLVM. Compiles them on the calling thread if the optimization has not
-    /// started. Returns immediately in a forked child.
-    pub(crate) fn wait(&self) {
-        if !Queue::get().is_own_process() {
-            return;
+    /// Waits at most for `timeout` until the optimization has finished. Returns whether it has. Returns true immediately in a
+    /// forked child, which does not optimize.
+    pub(crate) fn wait(&self, timeout: Duration) -> bool {
+        let queue = Queue::get();
+        if !queue.is_own_process() {
+            return true;
         }
-        self.run(&|| false);
-        let mut progress = lock(&self.progress);
-        while *progress != Progress::Finished {
-            progress = self.changed.wait(progress).unwrap_or_else(PoisonError::into_inner);
+        self.urgent.store(true, Ordering::Relaxed);
+        queue.wake();
+        if !queue.has_thread {
+            self.run(&|| false);
         }
+        let progress = lock(&self.progress);
+        let unfinished = |p: &mut Progress| !matches!(p, Progress::Finished(_));
+        let waited = self.changed.wait_timeout_while(progress, timeout, unfinished);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// Whether all loop functions have been compiled with LLVM.
+    /// Whether the optimization has ended, successfully or not.
     pub(crate) fn is_finished(&self) -> bool {
-        *lock(&self.progress) == Progress::Finished
+        matches!(*lock(&self.progress), Progress::Finished(_))
+    }
+
+    /// Whether LLVM has compiled all loop functions, except those without loops and very large ones.
+    pub(crate) fn has_succeeded(&self) -> bool {
+        *lock(&self.progress) == Progress::Finished(true)
     }
 
     /// Compiles all loop functions and replaces their code, unless another thread does it. Stops early if `abandoned` returns true.
@@ -102,35 +125,50 @@ impl Optimization {
             }
             *progress = Progress::Running;
         }
+        let mut success = true;
         for batch in self.functions.chunks(BATCH) {
-            let compiling = Queue::get().compiling();
-            if abandoned() || compiling.is_none() {
+            if abandoned() {
+                success = false;
                 break;
             }
             // If a function cannot be compiled, its code of Cranelift remains.
-            let _ = catch_unwind(AssertUnwindSafe(|| self.optimize(batch)));
+            let compiled = catch_unwind(AssertUnwindSafe(|| self.optimize(batch)));
+            success &= compiled.unwrap_or(false);
         }
-        *lock(&self.progress) = Progress::Finished;
+        *lock(&self.progress) = Progress::Finished(success);
         self.changed.notify_all();
     }
 
-    fn optimize(&self, batch: &[(Arc<str>, Arc<PrimFunc>)]) {
-        let backend = LlvmBackend::new();
-        let Ok(vector_bytes) = backend.widest_vector_bytes() else { return };
-        let lower = |(name, f): &(Arc<str>, Arc<PrimFunc>)| {
-            let lowered = lower_for_vectors(name, f, vector_bytes).ok()?;
-            has_loops(&lowered).then(|| (name.clone(), lowered))
-        };
-        let lowered: Vec<(Arc<str>, PrimFunc)> = batch.iter().filter_map(lower).collect();
+    /// Compiles some loop functions. Returns whether all of them have been compiled.
+    fn optimize(&self, batch: &[(Arc<str>, Arc<PrimFunc>)]) -> bool {
+        let Ok(vector_bytes) = LlvmBackend::new().widest_vector_bytes() else { return false };
+        let mut lowered = Vec::with_capacity(batch.len());
+        for (name, f) in batch {
+            let Ok(f) = lower_for_vectors(name, f, vector_bytes) else { return false };
+            if has_loops(&f) && pliant_llvm::statement_count(&f) <= MAX_STATEMENTS {
+                lowered.push((name.clone(), f));
+            }
+        }
+        // One function that LLVM cannot compile does not keep the others of its batch from being compiled.
+        if self.replace(&lowered) {
+            return true;
+        }
+        let compiled = lowered.iter().filter(|f| self.replace(std::slice::from_ref(*f)));
+        compiled.count() == lowered.len()
+    }
+
+    /// Compiles lowered functions and replaces their code. Returns whether LLVM could compile them.
+    fn replace(&self, lowered: &[(Arc<str>, PrimFunc)]) -> bool {
         let sources: Vec<KernelSource<'_>> = lowered.iter().map(|(n, f)| (n.clone(), f)).collect();
         let options = CodegenOptions { compile_threads: 1, ..CodegenOptions::default() };
-        let Ok(compiled) = backend.compile(&sources, &options) else { return };
+        let Ok(compiled) = LlvmBackend::new().compile(&sources, &options) else { return false };
         for (name, kernel) in compiled.iter() {
             let owner = Arc::new(compiled.clone());
             // SAFETY: the code generator created the entry point for the kernel ABI, from the function from which the executable
             // describes the parameters, and `owner` keeps the code's memory alive.
             unsafe { self.table.replace(name, kernel.entry, kernel.messages.clone(), owner) };
         }
+        true
     }
 }
 
@@ -152,35 +190,31 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct Queue {
     /// The process that created the queue.
     process: u32,
+    /// Whether the thread could be started.
+    has_thread: bool,
+    shared: &'static Shared,
+}
+
+/// What the thread shares with others.
+#[derive(Default)]
+struct Shared {
+    /// The optimizations, with the times at which they start.
     waiting: Mutex<VecDeque<(Instant, Weak<Optimization>)>>,
-    added: Condvar,
-    /// Locked while LLVM compiles.
-    compiling: Mutex<()>,
-    /// Whether the process is exiting.
-    stopped: AtomicBool,
+    changed: Condvar,
 }
 
 impl Queue {
     /// Returns the queue. The first call starts the thread.
     fn get() -> &'static Queue {
         static QUEUE: OnceLock<Queue> = OnceLock::new();
-        static STARTED: OnceLock<()> = OnceLock::new();
-        let queue = QUEUE.get_or_init(|| Queue {
-            process: process::id(),
-            waiting: Mutex::default(),
-            added: Condvar::new(),
-            compiling: Mutex::new(()),
-            stopped: AtomicBool::new(false),
-        });
-        STARTED.get_or_init(|| {
-            // LLVM registers the destructors of its static variables when it is loaded, so they run after this function.
-            // SAFETY: the function has the required signature and does not unwind.
-            unsafe { libc::atexit(stop_at_exit) };
-            // If the thread cannot be started, programs keep the code of Cranelift until `Optimization::wait`.
+        static SHARED: OnceLock<Shared> = OnceLock::new();
+        pliant_llvm::process_lifetime::prepare();
+        QUEUE.get_or_init(|| {
+            let shared = SHARED.get_or_init(Shared::default);
             let thread = std::thread::Builder::new().name("pliant-llvm".into());
-            let _ = thread.spawn(|| queue.work());
-        });
-        queue
+            let has_thread = thread.spawn(|| shared.work()).is_ok();
+            Queue { process: process::id(), has_thread, shared }
+        })
     }
 
     /// Whether this process created the queue; false in forked children.
@@ -190,49 +224,50 @@ impl Queue {
 
     fn push(&self, optimization: Weak<Optimization>) {
         if self.is_own_process() {
-            lock(&self.waiting).push_back((Instant::now() + START_DELAY, optimization));
-            self.added.notify_one();
+            let start = Instant::now() + START_DELAY;
+            lock(&self.shared.waiting).push_back((start, optimization));
+            self.shared.changed.notify_one();
         }
     }
 
-    /// Returns the lock that must be held while LLVM compiles; `None` if the process is exiting.
-    fn compiling(&self) -> Option<MutexGuard<'_, ()>> {
-        let guard = lock(&self.compiling);
-        (!self.stopped.load(Ordering::Acquire)).then_some(guard)
+    /// Makes the thread look for urgent optimizations.
+    fn wake(&self) {
+        drop(lock(&self.shared.waiting));
+        self.shared.changed.notify_one();
     }
+}
 
+impl Shared {
     /// Runs optimizations forever.
     fn work(&self) {
         // SAFETY: 0 stands for the calling thread.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) };
         loop {
-            let (start, optimization) = self.next();
-            std::thread::sleep(start.saturating_duration_since(Instant::now()));
-            if let Some(optimization) = optimization.upgrade() {
-                optimization.run(&|| Arc::strong_count(&optimization) == 1);
-            }
+            let optimization = self.next();
+            optimization.run(&|| Arc::strong_count(&optimization) == 1);
         }
     }
 
-    /// Waits for an optimization and removes it from the queue.
-    fn next(&self) -> (Instant, Weak<Optimization>) {
+    /// Waits for the next optimization and removes it from the queue: an urgent one, or the first one once its time has come.
+    fn next(&self) -> Arc<Optimization> {
         let mut waiting = lock(&self.waiting);
         loop {
-            match waiting.pop_front() {
-                Some(next) => return next,
-                None => {
-                    waiting = self.added.wait(waiting).unwrap_or_else(PoisonError::into_inner);
-                }
+            waiting.retain(|(_, optimization)| optimization.strong_count() > 0);
+            let is_urgent = |(_, o): &(Instant, Weak<Optimization>)| {
+                o.upgrade().is_some_and(|o| o.urgent.load(Ordering::Relaxed))
+            };
+            let position = waiting.iter().position(is_urgent).unwrap_or(0);
+            let pause = match waiting.get(position) {
+                None => Duration::from_secs(3600),
+                Some(entry) if is_urgent(entry) => Duration::ZERO,
+                Some((start, _)) => start.saturating_duration_since(Instant::now()),
+            };
+            if !pause.is_zero() {
+                let waited = self.changed.wait_timeout(waiting, pause);
+                waiting = waited.unwrap_or_else(PoisonError::into_inner).0;
+            } else if let Some(next) = waiting.remove(position).and_then(|(_, o)| o.upgrade()) {
+                return next;
             }
         }
-    }
-}
-
-/// Prevents further compilations and waits for the current one.
-extern "C" fn stop_at_exit() {
-    let queue = Queue::get();
-    if queue.is_own_process() {
-        queue.stopped.store(true, Ordering::Release);
-        drop(lock(&queue.compiling));
     }
 }

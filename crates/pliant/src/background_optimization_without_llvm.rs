@@ -1,6 +1,7 @@
 //! The interface of `background_optimization` in builds without LLVM, in which programs are never optimized in the background.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pliant_ir::IRModule;
 use pliant_vm::LoopFuncTable;
@@ -12,14 +13,21 @@ use crate::error::Error;
 pub(crate) enum Optimization {}
 
 impl Optimization {
-    pub(crate) fn wait(&self) {
+    pub(crate) fn wait(&self, _timeout: Duration) -> bool {
         match *self {}
     }
 
     pub(crate) fn is_finished(&self) -> bool {
         match *self {}
     }
+
+    pub(crate) fn has_succeeded(&self) -> bool {
+        match *self {}
+    }
 }
+
+/// Does nothing.
+pub fn prepare_exit() {}
 
 /// Returns `None`.
 ///

@@ -108,9 +108,11 @@ impl Target {
             return Ok(self);
         }
         let tier = std::env::var(TIER_VARIABLE).unwrap_or_default();
-        match Target::parse(&tier) {
-            Ok((target, None)) => Ok(target),
-            _ => Err(Error::option(
+        let tier = tier.trim();
+        let targets = [Target::Auto].into_iter().chain(Target::built_in());
+        match targets.into_iter().find(|t| tier == t.name() || tier.is_empty()) {
+            Some(target) => Ok(target),
+            None => Err(Error::option(
                 format!("{TIER_VARIABLE} is '{tier}', which is not a code generator of this build"),
                 if cfg!(feature = "llvm") {
                     "set it to \"cranelift\", \"llvm\" or \"auto\""

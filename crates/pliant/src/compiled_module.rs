@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pliant_codegen::CodegenOptions;
 use pliant_exec::Executable;
@@ -101,18 +102,22 @@ impl CompiledModule {
         }))
     }
 
-    /// Waits until LLVM has compiled all loop functions of the program in the background. Returns immediately if the program is not
+    /// Waits until LLVM has compiled the loop functions of the program in the background. Returns immediately if the program is not
     /// optimized in the background ([`Target::Auto`]), and in a forked child process.
     pub fn wait_optimized(&self) {
-        if let Some(optimization) = &self.0.optimization {
-            optimization.wait();
-        }
+        while !self.wait_optimized_timeout(Duration::from_secs(3600)) {}
+    }
+
+    /// Waits like [`wait_optimized`](Self::wait_optimized), but at most for `timeout`. Returns whether the compilation has
+    /// finished.
+    pub fn wait_optimized_timeout(&self, timeout: Duration) -> bool {
+        self.0.optimization.as_ref().is_none_or(|optimization| optimization.wait(timeout))
     }
 
     /// Returns the name of the code generator whose code runs: `"cranelift"`, or `"llvm"` once LLVM has compiled all loop
-    /// functions.
+    /// functions, except functions without loops and very large ones.
     pub fn tier(&self) -> &'static str {
-        let optimized = self.0.optimization.as_ref().is_some_and(|o| o.is_finished());
+        let optimized = self.0.optimization.as_ref().is_some_and(|o| o.has_succeeded());
         if optimized { "llvm" } else { self.0.first_tier.name() }
     }
 

@@ -65,6 +65,7 @@ mod signature;
 mod user_operators;
 pub mod vm_codegen;
 
+pub use background_optimization::prepare_exit;
 pub use compile::{build, compile, pass_context, pipeline};
 pub use compile_and_model_stats::{CompileStats, ModelStats};
 pub use compile_options::{CompileOptions, ExecMode, Pipeline, TIER_VARIABLE, Target};

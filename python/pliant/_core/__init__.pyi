@@ -593,7 +593,7 @@ class ModelStats:
     @property
     def tier(self) -> str:
         """The code generator whose code runs: ``"cranelift"``, or ``"llvm"`` once LLVM has compiled
-        all loop functions."""
+        all loop functions, except functions without loops and very large ones."""
 
 class ModularSet:
     """The set of the integers `coeff * k + base` for all integers `k`. If `coeff` is 0, the set

@@ -219,6 +219,9 @@ fn pipeline(value: &Bound<'_, PyAny>, kwargs: &Bound<'_, PyDict>) -> Result<Pipe
     }
 }
 
+/// The interval at which a wait for background compilations checks for signals such as Ctrl-C.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
+
 const OPTIONS: &[&str] = &[
     "config",
     "disabled_passes",
@@ -466,8 +469,11 @@ impl Model {
 
     /// Waits until LLVM has compiled all loop functions of the model in the background. Returns
     /// immediately if the model is not optimized in the background.
-    fn wait_optimized(&self, py: Python<'_>) {
-        py.detach(|| self.compiled.wait_optimized());
+    fn wait_optimized(&self, py: Python<'_>) -> PyResult<()> {
+        while !py.detach(|| self.compiled.wait_optimized_timeout(SIGNAL_INTERVAL)) {
+            py.check_signals()?;
+        }
+        Ok(())
     }
 
     /// Returns the executable of the model.
