@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test llvm llvm-packages llvm-test llvm-wheel check rust-test python-test models race asan asan-rust asan-python fuzz wheel bench bless docs deny clean
+.PHONY: demo test llvm llvm-packages llvm-test llvm-test-if-possible llvm-wheel check rust-test python-test models race asan asan-rust asan-python fuzz wheel bench bless docs deny clean
 
 # Embed a file of sentences with all-MiniLM-L6-v2, compiled once. Builds without link-time optimization, to be ready sooner; measure
 # with `make bench`.
@@ -34,6 +34,10 @@ llvm-test: llvm-packages $(VENV)/.llvm-dev
 	cargo clippy --package pliant-llvm --package pliant --features $(LLVM_FEATURES) --all-targets --quiet -- -D warnings
 	PLIANT_TIER=llvm cargo test --package pliant-llvm --package pliant --features $(LLVM_FEATURES) --quiet
 	PLIANT_TIER=llvm $(BIN)/python -m pytest $(LLVM_PYTHON_TESTS:%=tests/python/test_%.py) --numprocesses auto --dist worksteal
+
+# llvm-test, skipped with a message where LLVM cannot be installed.
+llvm-test-if-possible:
+	@if $(MAKE) llvm-packages; then $(MAKE) llvm-test; else echo "The LLVM tests are skipped: LLVM 19 cannot be installed."; fi
 
 # All checks: formatting and lints, Rust tests, Python tests.
 test: check rust-test python-test
