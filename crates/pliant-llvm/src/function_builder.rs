@@ -209,7 +209,7 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
         Ok(slot)
     }
 
-    /// Allocates a stack slot for one value of type `ty`. LLVM keeps it in registers.
+    /// Allocates a stack slot for one value of type `ty`. LLVM's optimizer replaces the slot by registers.
     pub fn register(&self, ty: BasicTypeEnum<'ctx>) -> Gen<PointerValue<'ctx>> {
         Ok(self.stack.build_alloca(ty, "")?)
     }

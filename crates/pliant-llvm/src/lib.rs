@@ -132,7 +132,7 @@ impl Backend for LlvmBackend {
 
 /// Memory that must be available before LLVM compiles a unit, for small functions. LLVM aborts the process if an allocation fails.
 const UNIT_MEMORY: usize = 128 << 20;
-/// Additional memory for each statement. Functions of 1,000 statements with one `exp` each took up to 200 MB.
+/// Additional memory for each statement. A function of 1,000 statements with one `exp` each takes more than 180 MB.
 const STATEMENT_MEMORY: usize = 256 << 10;
 
 /// Returns the number of statements of a loop function, as a measure of its size.

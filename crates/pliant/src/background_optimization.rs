@@ -162,11 +162,13 @@ impl Optimization {
         let sources: Vec<KernelSource<'_>> = lowered.iter().map(|(n, f)| (n.clone(), f)).collect();
         let options = CodegenOptions { compile_threads: 1, ..CodegenOptions::default() };
         let Ok(compiled) = LlvmBackend::new().compile(&sources, &options) else { return false };
+        let owner = Arc::new(compiled.clone());
         for (name, kernel) in compiled.iter() {
-            let owner = Arc::new(compiled.clone());
             // SAFETY: the code generator created the entry point for the kernel ABI, from the function from which the executable
             // describes the parameters, and `owner` keeps the code's memory alive.
-            unsafe { self.table.replace(name, kernel.entry, kernel.messages.clone(), owner) };
+            unsafe {
+                self.table.replace(name, kernel.entry, kernel.messages.clone(), owner.clone())
+            };
         }
         true
     }
