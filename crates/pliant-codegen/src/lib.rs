@@ -4,6 +4,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`backend_trait`] | [`Backend`] and its options |
+//! | [`call_arguments`] | buffers that calls receive, and the list of error messages |
 //! | [`compiled_bytecode_functions`] | [`CompiledBodies`]: machine code of bytecode functions |
 //! | [`compiled_loop_functions`] | [`CompiledKernels`]: entry points, signatures, error messages and memory of loop functions |
 //! | [`error`] | [`CodegenError`] |
@@ -13,6 +14,7 @@
 //! The input of a backend is *lowered* loop functions. `pliant_tir::lowered_form_verifier` defines this form.
 
 pub mod backend_trait;
+pub mod call_arguments;
 pub mod compiled_bytecode_functions;
 pub mod compiled_loop_functions;
 pub mod error;

@@ -8,6 +8,7 @@ use cranelift_codegen::ir::{
 };
 use cranelift_frontend::FunctionBuilder;
 use cranelift_module::{Module, ModuleError};
+use pliant_codegen::call_arguments::message_status;
 use pliant_codegen::interrupt_polling::POLL_PERIOD_LOG2;
 use pliant_exec::abi::{MAX_ASSERT_ARGS, OFFSET_ASSERT_ARGS};
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, PrimFunc, Ty, Var, VarTy};
@@ -138,7 +139,7 @@ impl FuncGen<'_, '_> {
 
     /// Fails the loop function with exactly this message, without adding a prefix, if `failed` is nonzero.
     pub fn error_if(&mut self, failed: Value, message: impl Into<Arc<str>>) {
-        let status = self.message_status(message);
+        let status = message_status(self.messages, message);
         let status = self.b.ins().iconst(types::I64, status);
         self.fail_if(failed, status);
     }
@@ -165,7 +166,7 @@ impl FuncGen<'_, '_> {
         message: impl Into<Arc<str>>,
         values: impl FnOnce(&mut Self) -> Gen<Vec<Value>>,
     ) -> Gen<()> {
-        let status = self.message_status(message);
+        let status = message_status(self.messages, message);
         let (failure, ok) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(failed, failure, &[], ok, &[]);
         self.b.seal_block(failure);
@@ -184,20 +185,6 @@ impl FuncGen<'_, '_> {
         self.memo = memo;
         self.b.switch_to_block(ok);
         Ok(())
-    }
-
-    /// Returns the status with which the loop function reports the error `message`: the 1-based position in the list of messages.
-    /// Adds the message to the list if it is new.
-    pub fn message_status(&mut self, message: impl Into<Arc<str>>) -> i64 {
-        let message = message.into();
-        let index = match self.messages.iter().position(|m| *m == message) {
-            Some(index) => index,
-            None => {
-                self.messages.push(message);
-                self.messages.len() - 1
-            }
-        };
-        index as i64 + 1
     }
 
     /// Ends the machine function: the current block returns success, and the block `outer_fail` returns the status that

@@ -10,6 +10,7 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::{
     BasicValue, FunctionValue, InstructionValue, IntValue, PhiValue, PointerValue,
 };
+use pliant_codegen::call_arguments::message_status;
 use pliant_exec::abi::{MAX_ASSERT_ARGS, OFFSET_ASSERT_ARGS, OFFSET_INTERRUPT, STATUS_CANCELLED};
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, PrimFunc, Ty, Var, VarTy};
 use pliant_kernels::{ExternFn, extern_fn};
@@ -375,7 +376,7 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
 
     /// Fails the loop function with exactly this message, without adding a prefix, if `failed` is true.
     pub fn error_if(&mut self, failed: IntValue<'ctx>, message: impl Into<Arc<str>>) -> Gen<()> {
-        let status = self.message_status(message);
+        let status = message_status(self.messages, message);
         self.fail_if(failed, self.i64(status))
     }
 
@@ -399,7 +400,7 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
         message: impl Into<Arc<str>>,
         values: impl FnOnce(&mut Self) -> Gen<Vec<IntValue<'ctx>>>,
     ) -> Gen<()> {
-        let status = self.message_status(message);
+        let status = message_status(self.messages, message);
         let status = self.i64(status);
         let (failure, ok) = (self.block("failure"), self.block("ok"));
         self.branch_if_failed(failed, failure, ok)?;
@@ -415,20 +416,6 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
         self.memo.pop_scope();
         self.b.position_at_end(ok);
         Ok(())
-    }
-
-    /// Returns the status with which the loop function reports the error `message`: the 1-based position in the list of messages.
-    /// Adds the message to the list if it is new.
-    pub fn message_status(&mut self, message: impl Into<Arc<str>>) -> i64 {
-        let message = message.into();
-        let index = match self.messages.iter().position(|m| *m == message) {
-            Some(index) => index,
-            None => {
-                self.messages.push(message);
-                self.messages.len() - 1
-            }
-        };
-        index as i64 + 1
     }
 
     /// Fails the loop function with [`STATUS_CANCELLED`] if the interrupt flag is set.

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use inkwell::module::Linkage;
 use inkwell::values::PointerValue;
+use pliant_codegen::call_arguments::{param_position, whole_buffer};
 use pliant_exec::abi::{
     OFFSET_CALL_PACKED, PACKED_BOOL, PACKED_FLOAT, PACKED_INT, PACKED_MEMORY, PACKED_PARAM,
     PACKED_TEXT, PACKED_UNUSED, PackedWord,
 };
-use pliant_ir::tir::{Buffer, Expr, ExprData, Intrin, Ty};
+use pliant_ir::tir::{Expr, ExprData, Intrin, Ty};
 use pliant_tensor::DType;
 
 use crate::function_builder::{FuncGen, Gen, internal, unsupported};
@@ -93,13 +94,13 @@ impl<'ctx> FuncGen<'_, 'ctx> {
                 Ok((PACKED_TEXT, self.define_text(s)?, self.i64(s.len() as i64).into()))
             }
             ExprData::Call(Intrin::AddressOf, operand, _) => {
-                let Some(buffer) = self.whole_buffer(operand[0]) else {
+                let Some(buffer) = whole_buffer(self.f, operand[0]) else {
                     return unsupported(format!(
                         "argument {i} of the packed function '{name}' is part of a buffer; pass a whole buffer, or the \
                          elements as numbers"
                     ));
                 };
-                match self.param_position(buffer) {
+                match param_position(self.f, buffer) {
                     None if self.shared_buffers.contains(&buffer) => unsupported(format!(
                         "argument {i} of the packed function '{name}' is allocated memory that the threads of a parallel loop \
                          share; pass a parameter, or make the loop serial"
@@ -145,21 +146,6 @@ impl<'ctx> FuncGen<'_, 'ctx> {
             ));
         }
         self.stack_slot(bytes)
-    }
-
-    /// If an expression loads the first element of a buffer that is a parameter or has no strides, returns the buffer. A packed
-    /// function that receives such an argument gets the whole buffer.
-    fn whole_buffer(&self, element: Expr) -> Option<Buffer> {
-        let ExprData::Load(buffer, indices) = self.f.expr(element) else { return None };
-        let is_first = indices.iter().all(|&i| self.f.as_int(i) == Some(0));
-        let is_whole =
-            self.param_position(*buffer).is_some() || self.f.buffer(*buffer).strides.is_empty();
-        (is_first && is_whole).then_some(*buffer)
-    }
-
-    /// Returns the position of the parameter that is bound to a buffer, if there is one.
-    fn param_position(&self, buffer: Buffer) -> Option<usize> {
-        self.f.params.iter().position(|p| self.f.buffer_map.get(p) == Some(&buffer))
     }
 
     /// Stores a text as constant data of the module. Returns its address.
