@@ -35,11 +35,11 @@ pub enum VectorMathOperation {
     Maximum,
     /// The minimum of two operands; NaN if one of them is NaN.
     Minimum,
-    /// The conversion to the data type of the results.
+    /// The conversion to the data type of the results. Conversions to integers round towards zero and saturate; NaN becomes 0.
     Convert,
 }
 
-use DType::{BFloat16, Float16, Float32, Float64};
+use DType::{BFloat16, Float16, Float32, Float64, Int8, Int16, UInt8, UInt16};
 use VectorMathOperation::{Convert, Elementary, Maximum, Minimum};
 
 /// Declares a vector math function (`pliant_vec_*`) that applies the elementary function `name` to one operand.
@@ -126,6 +126,10 @@ pub static VECTOR_MATH_FUNCTIONS: &[VectorMathFunction] = &[
     convert("pliant_vec_f32_to_f16", Float32, Float16),
     convert("pliant_vec_bf16_to_f32", BFloat16, Float32),
     convert("pliant_vec_f32_to_bf16", Float32, BFloat16),
+    convert("pliant_vec_f32_to_i8", Float32, Int8),
+    convert("pliant_vec_f32_to_u8", Float32, UInt8),
+    convert("pliant_vec_f32_to_i16", Float32, Int16),
+    convert("pliant_vec_f32_to_u16", Float32, UInt16),
 ];
 
 /// Returns the vector math function (`pliant_vec_*`) with this symbol; `None` if there is none.

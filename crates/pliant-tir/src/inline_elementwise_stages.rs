@@ -174,14 +174,14 @@ fn inline_into_readers(
     if reads == 0 || (reads > 1 && cost > MAX_RECOMPUTED_COST) {
         return None;
     }
-    let rank = producer.axes.len();
+    let rank = iterated_axes(f, producer);
     for (item, &s) in items.iter().zip(stmts) {
         let Item::Stage(reader) = item else { return None };
         if takes_address(f, s, buffer) {
             return None;
         }
         // A reader with more axes computes each value several times.
-        let recomputes = count_loads(f, s, buffer) > 0 && reader.axes.len() > rank;
+        let recomputes = count_loads(f, s, buffer) > 0 && iterated_axes(f, reader) > rank;
         if recomputes && cost > if reader.reduces() { 0 } else { MAX_RECOMPUTED_COST } {
             return None;
         }
@@ -203,6 +203,11 @@ fn inline_into_readers(
         out.push(new);
     }
     Some(out)
+}
+
+/// Returns the number of axes of a stage with more than one iteration. Axes of unknown extent count.
+fn iterated_axes(f: &PrimFunc, s: &Stage) -> usize {
+    s.axes.iter().filter(|a| f.as_int(a.extent) != Some(1)).count()
 }
 
 /// Whether inlining would turn expensive vectorized operations into scalar operations.

@@ -74,7 +74,9 @@ impl LoopFrame<'_, '_, '_> {
                 values.push(view.read_at(first.saturating_add(i))?.float()?);
             }
             let value = compute_element(function.operation, &values).ok_or_else(invalid)?;
-            to.write_at(first.saturating_add(i), &Val::Float(round(value, to.dtype)))?;
+            let from = function.operand_dtype;
+            let value = cast(&Val::Float(round(value, from)), from, to.dtype)?;
+            to.write_at(first.saturating_add(i), &value)?;
         }
         Ok(Val::Int(0))
     }
@@ -87,7 +89,7 @@ fn compute_element(operation: VectorMathOperation, values: &[f64]) -> Option<f64
         (VectorMathOperation::Elementary(name), _) => {
             float_intrin(Intrin::from_name(name)?, values)
         }
-        // The write rounds to the type of the results.
+        // The caller converts to the type of the results.
         (VectorMathOperation::Convert, [x]) => Some(*x),
         (_, [x, y]) if x.is_nan() || y.is_nan() => Some(x + y),
         (VectorMathOperation::Maximum, [x, y]) => {

@@ -4,7 +4,6 @@ use half::{bf16, f16};
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
 use pliant_machine::isa::{Isa, Vectors};
-use pliant_tensor::DType;
 
 /// A function that converts a slice of 16-bit floats to float32.
 pub type WidenFn = unsafe extern "C" fn(*const KernelRuntime, *mut f32, *const u16, i64) -> i64;
@@ -178,19 +177,5 @@ pub fn narrow(isa: Isa) -> NarrowFn {
         #[cfg(target_arch = "x86_64")]
         Vectors::Avx2 if std::arch::is_x86_feature_detected!("f16c") => x86::narrow_f16c,
         _ => narrow_f16,
-    }
-}
-
-/// Returns the address of a conversion between float32 and a 16-bit float.
-///
-/// # Panics
-/// There is no conversion between the types.
-pub(super) fn conversion(from: DType, to: DType, isa: Isa) -> usize {
-    match (from, to) {
-        (DType::Float16, DType::Float32) => widen(isa) as usize,
-        (DType::Float32, DType::Float16) => narrow(isa) as usize,
-        (DType::BFloat16, DType::Float32) => widen_bf16 as *const () as usize,
-        (DType::Float32, DType::BFloat16) => narrow_bf16 as *const () as usize,
-        _ => unreachable!("no conversion from {from} to {to}"),
     }
 }

@@ -13,8 +13,10 @@
 //! | `slice_loops` | the loops over slices, with masked tails |
 //! | `vector_math_ops` | the primitive operations of elementary functions, on the vectors of an instruction set |
 //! | [`half_conversions`] | conversions between float32 and the 16-bit floats |
+//! | [`integer_conversions`] | conversions of float32 to 8- and 16-bit integers |
 
 pub mod half_conversions;
+pub mod integer_conversions;
 mod slice_loops;
 pub(crate) mod vector_math_ops;
 
@@ -173,11 +175,7 @@ fn address(function: &VectorMathFunction, isa: Isa) -> usize {
         VectorMathOperation::Maximum => "maximum",
         VectorMathOperation::Minimum => "minimum",
         VectorMathOperation::Convert => {
-            return half_conversions::conversion(
-                function.operand_dtype,
-                function.result_dtype,
-                isa,
-            );
+            return conversion(function.operand_dtype, function.result_dtype, isa);
         }
     };
     let implementation = FUNCTIONS.iter().find(|f| f.name == name);
@@ -186,5 +184,25 @@ fn address(function: &VectorMathFunction, isa: Isa) -> usize {
         (DType::Float64, Some(double)) => double(isa).address(),
         (DType::Float32, _) => (implementation.single)(isa).address(),
         _ => unreachable!("{} has no implementation", function.symbol),
+    }
+}
+
+/// Returns the address of the function that converts slices of type `from` to type `to`.
+///
+/// # Panics
+/// There is no such function. A test checks that all declared functions exist.
+fn conversion(from: DType, to: DType, isa: Isa) -> usize {
+    use half_conversions::{narrow, narrow_bf16, widen, widen_bf16};
+    use integer_conversions::to_integer;
+    match (from, to) {
+        (DType::Float16, DType::Float32) => widen(isa) as usize,
+        (DType::Float32, DType::Float16) => narrow(isa) as usize,
+        (DType::BFloat16, DType::Float32) => widen_bf16 as *const () as usize,
+        (DType::Float32, DType::BFloat16) => narrow_bf16 as *const () as usize,
+        (DType::Float32, DType::Int8) => to_integer::<i8>(isa) as usize,
+        (DType::Float32, DType::UInt8) => to_integer::<u8>(isa) as usize,
+        (DType::Float32, DType::Int16) => to_integer::<i16>(isa) as usize,
+        (DType::Float32, DType::UInt16) => to_integer::<u16>(isa) as usize,
+        _ => unreachable!("no conversion from {from} to {to}"),
     }
 }

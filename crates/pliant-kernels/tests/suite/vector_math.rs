@@ -3,7 +3,9 @@
 
 use std::ptr::null;
 
-use pliant_kernels::vector_math::{FUNCTIONS, Slices, VectorFn, half_conversions};
+use pliant_kernels::vector_math::{
+    FUNCTIONS, Slices, VectorFn, half_conversions, integer_conversions,
+};
 use pliant_machine::isa::{Isa, available};
 
 use crate::guard_pages::Guarded;
@@ -166,6 +168,36 @@ fn half_conversions_match_scalar_conversions() {
         for (&x, &got) in ties.iter().zip(out.values()) {
             assert_eq!(i32::from(got), pliant_kernels::scalar_math::f32_to_f16(x), "{x:e} {isa:?}");
         }
+    }
+}
+
+#[test]
+fn integer_conversions_saturate() {
+    let specials = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 0.99, -0.99, 3e9, -3e9, 1e30];
+    let limits = [-128.9, -129.0, 127.9, 128.0, 255.9, 256.0, -32768.9, -32769.0, 65535.9, 65536.0];
+    let range = (-700_000..700_000).step_by(997).map(|i| i as f32 / 10.0);
+    let all: Vec<f32> = specials.into_iter().chain(limits).chain(range).collect();
+    for isa in available() {
+        for n in SIZES.into_iter().chain([all.len()]) {
+            check_integer_conversion::<i8>(isa, &all[..n], |x| x as i8);
+            check_integer_conversion::<u8>(isa, &all[..n], |x| x as u8);
+            check_integer_conversion::<i16>(isa, &all[..n], |x| x as i16);
+            check_integer_conversion::<u16>(isa, &all[..n], |x| x as u16);
+        }
+    }
+}
+
+fn check_integer_conversion<T>(isa: Isa, from: &[f32], expected: fn(f32) -> T)
+where
+    T: integer_conversions::Integer + Default + PartialEq + std::fmt::Debug,
+{
+    let to = Guarded::new(&vec![T::default(); from.len()], true);
+    let operand = Guarded::new(from, true);
+    let convert = integer_conversions::to_integer::<T>(isa);
+    // SAFETY: the slices have that many elements.
+    unsafe { convert(null(), to.as_ptr(), operand.as_ptr(), from.len() as i64) };
+    for (&x, got) in from.iter().zip(to.values()) {
+        assert_eq!(*got, expected(x), "{x} {isa:?}");
     }
 }
 

@@ -8,7 +8,7 @@ use pliant_ir::tir::{BinOp, Expr, ExprData, PrimFunc, Stmt, StmtData, Var};
 
 use super::loop_nest_stages::{Body, Init, Stage};
 use super::row_group_fusion::Group;
-use super::{gemm, half_precision};
+use super::{gemm, half_precision, saturating_casts};
 use crate::access_guards::uses_guard_variable;
 use crate::statement_traversal::{ExprRewriter, uses_any};
 
@@ -78,7 +78,8 @@ fn emit_single_stage(f: &mut PrimFunc, s: &Stage) -> Stmt {
     if let Some(call) = gemm::tensorize(f, s) {
         return call;
     }
-    let s = half_precision::widen_arithmetic(f, s);
+    let s = saturating_casts::without_implied_limits(f, s);
+    let s = half_precision::widen_arithmetic(f, &s);
     let stmts = Group::new(f, s, 0).emit(f, &mut Vec::new(), &[]);
     f.seq(stmts)
 }

@@ -12,6 +12,7 @@
 //!   results. Float sums are therefore computed in another order than written (`reduction_loops`).
 //! - A reduction of many values to few results is split into parallel pieces, whose results are combined (`partial_reductions`).
 //! - Arithmetic on 16-bit floats is rewritten to float32 arithmetic whose results are rounded (`half_precision`).
+//! - Limits in front of saturating conversions to integers are removed (`saturating_casts`).
 //! - Elementary functions over a vectorized axis become calls of library functions (`pliant_vec_*`) on tiles of elements
 //!   (`vector_math_tiles`, `vector_math_loops`). Reductions of columns to their maxima or minima call such functions, too
 //!   (`column_extrema`).
@@ -36,6 +37,7 @@ mod matmul_epilogue;
 mod partial_reductions;
 mod reduction_loops;
 pub mod row_group_fusion;
+mod saturating_casts;
 mod scalar_stage_loops;
 mod transpose_blocking;
 pub mod vector_math_bounds;
@@ -92,7 +94,8 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
                     out.push(call);
                     continue;
                 }
-                let stage = half_precision::widen_arithmetic(f, stage);
+                let stage = saturating_casts::without_implied_limits(f, stage);
+                let stage = half_precision::widen_arithmetic(f, &stage);
                 let stage = emit_stage_loops::with_fused_reductions(f, &stage);
                 if !group.as_mut().is_some_and(|g| g.try_add(f, &stage)) {
                     emit_group(f, &mut group, &mut allocs, &items, current, &mut out);

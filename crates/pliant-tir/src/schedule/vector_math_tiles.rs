@@ -12,8 +12,8 @@
 //! tiles for them.
 //!
 //! Generated code computes elementary functions in a branch of a conditional. It also computes functions on a constant number of
-//! points below [`MIN_POINTS`], for which a call is slower. Conversions from and to float16, and rounding to bfloat16, use
-//! vector math functions, too.
+//! points below [`MIN_POINTS`], for which a call is slower. Conversions from and to float16, and from float32 to bfloat16 and to
+//! 8- and 16-bit integers, use vector math functions, too.
 
 use pliant_ir::tir::{
     BinOp, Buffer, BufferData, Expr, ExprData, Intrin, PrimFunc, Scope, Stmt, StmtData, Ty, Var,
@@ -89,14 +89,14 @@ fn intrinsic_function(f: &PrimFunc, e: Expr) -> Option<&'static VectorMathFuncti
 }
 
 /// Whether the value of a store can be computed in tiles: it contains elementary functions that depend on the axis or converts to
-/// a 16-bit float, and the operands of these functions or conversions can be vectorized.
+/// a narrow type, and the operands of these functions or conversions can be vectorized.
 pub fn can_tile(f: &PrimFunc, store: Store<'_>, axis: Var) -> bool {
     if has_widest_vectors(f) {
         return false;
     }
     let vectorizable = |e: &Expr| is_vectorizable(f, *e, axis, true);
-    if narrows_to_half(f, store, axis) {
-        return matches!(f.expr(store.2), ExprData::Cast(_, wide) if vectorizable(wide));
+    if let Some((_, wide)) = stored_conversion(f, store, axis) {
+        return vectorizable(&wide);
     }
     let functions = tileable_functions(f, store.2, axis);
     let operands = |&e: &Expr| match f.expr(e) {
@@ -107,11 +107,20 @@ pub fn can_tile(f: &PrimFunc, store: Store<'_>, axis: Var) -> bool {
     !functions.is_empty() && functions.iter().all(operands)
 }
 
-/// Whether a store converts float32 to adjacent 16-bit floats.
-fn narrows_to_half(f: &PrimFunc, (buffer, indices, value): Store<'_>, axis: Var) -> bool {
-    is_contiguous_along(f, buffer, indices, axis)
-        && matches!(f.buffer(buffer).dtype, DType::Float16 | DType::BFloat16)
-        && matches!(f.expr(value), ExprData::Cast(_, a) if f.expr_ty(*a) == Ty::scalar(DType::Float32))
+/// Returns the vector math function (`pliant_vec_*`) that converts float32 values to the type of the stored elements, and its
+/// operand, if a store converts adjacent elements to a narrower type.
+fn stored_conversion(
+    f: &PrimFunc,
+    (buffer, indices, value): Store<'_>,
+    axis: Var,
+) -> Option<(&'static VectorMathFunction, Expr)> {
+    let ExprData::Cast(ty, wide) = *f.expr(value) else { return None };
+    let converts = f.expr_ty(wide) == Ty::scalar(DType::Float32)
+        && ty == Ty::scalar(f.buffer(buffer).dtype)
+        && is_contiguous_along(f, buffer, indices, axis)
+        && uses_any(f, wide, &|v| v == axis);
+    let function = vector_math_function_for(VectorMathOperation::Convert, DType::Float32, ty.dtype);
+    function.filter(|_| converts).map(|function| (function, wide))
 }
 
 /// Returns the subexpressions that vector math functions (`pliant_vec_*`) can compute and that are evaluated at every point of
@@ -202,14 +211,9 @@ pub fn plan_tiles(
     let mut memo = FxHashMap::default();
     // Addresses of kernel arguments must not depend on memory.
     let constant_address = !indices.iter().any(|&i| access_guards::reads_memory(f, i));
-    let narrows = constant_address && narrows_to_half(f, store, axis);
-    if let ExprData::Cast(_, wide) = *f.expr(value)
-        && narrows
-    {
+    let conversion = stored_conversion(f, store, axis).filter(|_| constant_address);
+    if let Some((function, wide)) = conversion {
         let wide = t.extract_calls(f, wide, axis, &mut memo);
-        let half = f.buffer(buffer).dtype;
-        let function =
-            vector_math_function_for(VectorMathOperation::Convert, DType::Float32, half)?;
         t.push_call(f, function, vec![wide]);
         t.stores_result = true;
     } else {
