@@ -85,18 +85,22 @@ class Module:
 #         B = T.match_buffer(var_B, (m,), "float32")
 #         T_concat = T.match_buffer(var_T_concat, (n + m,), "float32")
 #         cut: T.int64 = T.max(T.min(T.max(n, 0), n + m), 0)
-#         for strip in range(cut // 16):
-#             T_concat[T.Ramp(strip * 16, 1, 16)] = A[T.Ramp(strip * 16, 1, 16)]
-#         for strip in range(cut // 4 % 4):
-#             T_concat[T.Ramp(cut // 16 * 16 + strip * 4, 1, 4)] = A[T.Ramp(cut // 16 * 16 + strip * 4, 1, 4)]
-#         for tail in range(cut % 4):
-#             T_concat[cut // 4 * 4 + tail] = A[cut // 4 * 4 + tail]
-#         for strip in range((n + m - cut) // 16):
-#             T_concat[T.Ramp(cut + strip * 16, 1, 16)] = B[T.Ramp(cut + strip * 16 - n, 1, 16)]
-#         for strip in range((n + m - cut) // 4 % 4):
-#             T_concat[T.Ramp(cut + ((n + m - cut) // 16 * 16 + strip * 4), 1, 4)] = B[T.Ramp(cut + ((n + m - cut) // 16 * 16 + strip * 4) - n, 1, 4)]
-#         for tail in range((n + m - cut) % 4):
-#             T_concat[cut + ((n + m - cut) // 4 * 4 + tail)] = B[cut + ((n + m - cut) // 4 * 4 + tail) - n]
+#         for chunk in T.parallel((cut + 4095) // 4096):
+#             first: T.int64 = chunk * 4096
+#             for strip in range(T.min(4096, cut - first) // 16):
+#                 T_concat[T.Ramp(first + strip * 16, 1, 16)] = A[T.Ramp(first + strip * 16, 1, 16)]
+#             for strip in range(T.min(cut - first, 4096) // 4 % 4):
+#                 T_concat[T.Ramp(first + (T.min(4096, cut - first) // 16 * 16 + strip * 4), 1, 4)] = A[T.Ramp(first + (T.min(4096, cut - first) // 16 * 16 + strip * 4), 1, 4)]
+#             for tail in range(T.min(cut - first, 4096) % 4):
+#                 T_concat[first + (T.min(cut - first, 4096) // 4 * 4 + tail)] = A[first + (T.min(cut - first, 4096) // 4 * 4 + tail)]
+#         for chunk in T.parallel((n + m - cut + 4095) // 4096):
+#             first: T.int64 = chunk * 4096
+#             for strip in range(T.min(4096, n + m - cut - first) // 16):
+#                 T_concat[T.Ramp(cut + (first + strip * 16), 1, 16)] = B[T.Ramp(cut + (first + strip * 16) - n, 1, 16)]
+#             for strip in range(T.min(4096, n + m - cut - first) // 4 % 4):
+#                 T_concat[T.Ramp(cut + (first + (T.min(4096, n + m - cut - first) // 16 * 16 + strip * 4)), 1, 4)] = B[T.Ramp(cut + (first + (T.min(4096, n + m - cut - first) // 16 * 16 + strip * 4)) - n, 1, 4)]
+#             for tail in range(T.min(4096, n + m - cut - first) % 4):
+#                 T_concat[cut + (first + (T.min(4096, n + m - cut - first) // 4 * 4 + tail))] = B[cut + (first + (T.min(4096, n + m - cut - first) // 4 * 4 + tail)) - n]
 #
 #     @T.prim_func(private=True)
 #     def stack(var_A: T.handle, var_B: T.handle, var_T_stack: T.handle):
@@ -105,9 +109,12 @@ class Module:
 #         A = T.match_buffer(var_A, (n,), "float32")
 #         B = T.match_buffer(var_B, (n,), "float32")
 #         T_stack = T.match_buffer(var_T_stack, (n, 2), "float32")
-#         for v_ax0 in range(n):
-#             T_stack[v_ax0 * 2] = A[v_ax0]
-#             T_stack[v_ax0 * 2 + 1] = B[v_ax0]
+#         for chunk in T.parallel((n + 169) // 170):
+#             first: T.int64 = chunk * 170
+#             for row in range(T.min(170, n - first)):
+#                 v_ax0: T.int64 = first + row
+#                 T_stack[v_ax0 * 2] = A[v_ax0]
+#                 T_stack[v_ax0 * 2 + 1] = B[v_ax0]
 #
 #     @T.prim_func(private=True)
 #     def repeat(var_A: T.handle, var_T_repeat: T.handle):
@@ -115,9 +122,12 @@ class Module:
 #         n = T.int64()
 #         A = T.match_buffer(var_A, (n,), "int8")
 #         T_repeat = T.match_buffer(var_T_repeat, (n * 2,), "int8")
-#         for run in range(n):
-#             T_repeat[run * 2] = A[run]
-#             T_repeat[run * 2 + 1] = A[run]
+#         for chunk in T.parallel((n + 340) // 341):
+#             first: T.int64 = chunk * 341
+#             for row in range(T.min(341, n - first)):
+#                 run: T.int64 = first + row
+#                 T_repeat[run * 2] = A[run]
+#                 T_repeat[run * 2 + 1] = A[run]
 #
 #     @T.prim_func(private=True)
 #     def tile(var_A: T.handle, var_T_tile: T.handle):
@@ -126,15 +136,22 @@ class Module:
 #         A = T.match_buffer(var_A, (n,), "bool")
 #         T_tile = T.match_buffer(var_T_tile, (n * 3,), "bool")
 #         if 0 < n:
-#             for run in range((n * 3 - 1) // n + 1):
-#                 for strip in range(T.max(T.min(n, n * 3 - run * n), 0) // 64):
-#                     T_tile[T.Ramp(run * n + strip * 64, 1, 64)] = A[T.Ramp(strip * 64, 1, 64)]
-#                 for strip in range(T.max(T.min(n, n * 3 - run * n), 0) % 64 // 16):
-#                     T_tile[T.Ramp(run * n + (T.max(T.min(n, n * 3 - run * n), 0) // 64 * 64 + strip * 16), 1, 16)] = A[T.Ramp(T.max(T.min(n, n * 3 - run * n), 0) // 64 * 64 + strip * 16, 1, 16)]
-#                 for strip in range(T.max(T.min(n, n * 3 - run * n), 0) % 64 % 16 // 4):
-#                     T_tile[T.Ramp(run * n + (T.max(T.min(n, n * 3 - run * n), 0) // 64 * 64 + T.max(T.min(n, n * 3 - run * n), 0) % 64 // 16 * 16 + strip * 4), 1, 4)] = A[T.Ramp(T.max(T.min(n, n * 3 - run * n), 0) // 64 * 64 + T.max(T.min(n, n * 3 - run * n), 0) % 64 // 16 * 16 + strip * 4, 1, 4)]
-#                 for tail in range(T.max(T.min(n, n * 3 - run * n), 0) % 64 % 16 % 4):
-#                     T_tile[run * n + (T.max(T.min(n, n * 3 - run * n), 0) // 64 * 64 + T.max(T.min(n, n * 3 - run * n), 0) % 64 // 16 * 16 + T.max(T.min(n, n * 3 - run * n), 0) % 64 % 16 // 4 * 4 + tail)] = A[T.max(T.min(n, n * 3 - run * n), 0) // 64 * 64 + T.max(T.min(n, n * 3 - run * n), 0) % 64 // 16 * 16 + T.max(T.min(n, n * 3 - run * n), 0) % 64 % 16 // 4 * 4 + tail]
+#             rows: T.int64 = T.max(8192 // T.max(n * 12, 1), 1)
+#             for chunk in T.parallel(((n * 3 - 1) // n + rows) // rows):
+#                 first: T.int64 = chunk * rows
+#                 for row in range(T.min(rows, (n * 3 - 1) // n + 1 - first)):
+#                     run: T.int64 = first + row
+#                     for strip in range(T.max(T.min(n, n * 3 - run * n), 0) // 64):
+#                         T_tile[T.Ramp(run * n + strip * 64, 1, 64)] = A[T.Ramp(strip * 64, 1, 64)]
+#                     for strip in range(T.max(T.min(n, n * 3 - run * n), 0) % 64 // 16):
+#                         T_tile[T.Ramp(run * n + (T.max(T.min(n, n * 3 - run * n), 0) // 64 * 64 + strip * 16), 1, 16)] = A[T.Ramp(T.max(T.min(n, n * 3 - run * n), 0) // 64 * 64 + strip * 16, 1, 16)]
+#                     for strip in range(T.max(T.min(n, n * 3 - run * n), 0) % 64 % 16 // 4):
+#                         T_tile[T.Ramp(run * n + (T.max(T.min(n, n * 3 - run * n), 0) // 64 * 64 + T.max(T.min(n, n * 3 - run * n), 0) % 64 // 16 * 16 + strip * 4), 1, 4)] = A[T.Ramp(T.max(T.min(n, n * 3 - run * n), 0) // 64 * 64 + T.max(T.min(n, n * 3 - run * n), 0) % 64 // 16 * 16 + strip * 4, 1, 4)]
+#                     for tail in range(T.max(T.min(n, n * 3 - run * n), 0) % 64 % 16 % 4):
+#                         T_tile[run * n + (T.max(T.min(n, n * 3 - run * n), 0) // 64 * 64 + T.max(T.min(n, n * 3 - run * n), 0) % 64 // 16 * 16 + T.max(T.min(n, n * 3 - run * n), 0) % 64 % 16 // 4 * 4 + tail)] = A[T.max(T.min(n, n * 3 - run * n), 0) // 64 * 64 + T.max(T.min(n, n * 3 - run * n), 0) % 64 // 16 * 16 + T.max(T.min(n, n * 3 - run * n), 0) % 64 % 16 // 4 * 4 + tail]
 #         else:
-#             for v_ax0 in range(n * 3):
-#                 T_tile[v_ax0] = A[v_ax0 % n]
+#             for chunk in T.parallel((n * 3 + 681) // 682):
+#                 first: T.int64 = chunk * 682
+#                 for row in range(T.min(682, n * 3 - first)):
+#                     v_ax0: T.int64 = first + row
+#                     T_tile[v_ax0] = A[v_ax0 % n]

@@ -36,6 +36,10 @@ const MIN_REDUCTION_LENGTH: i64 = 4;
 /// the lanes would cost more than everything else.
 const LONG_REDUCTION: i64 = 32;
 
+/// The maximum distance, in elements, of adjacent accesses across trailing dims that count as strided. Vectors of elements that are
+/// farther apart touch a cache line for each lane.
+const MAX_DISTANCE: i64 = 8;
+
 /// How the address of an access depends on an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum AccessPattern {
@@ -92,19 +96,27 @@ pub(super) fn access_pattern(
 ) -> AccessPattern {
     let uses = |e: Expr| uses_any(f, e, &|x| x == v);
     let dense = f.buffer(buffer).strides.is_empty();
-    let unit = |at: &usize| dense && is_unit(f, buffer, indices, *at, v);
-    let trailing = (0..indices.len()).rev().take_while(unit).count();
-    let indices = &indices[..indices.len() - trailing];
+    let size = |at: usize| f.as_int(f.buffer(buffer).shape[at]).filter(|_| dense);
+    // Trailing dims that the axis does not index multiply the distance of adjacent accesses by their sizes.
+    let (mut dims, mut distance) = (indices.len(), 1);
+    while let Some(last) = dims.checked_sub(1)
+        && let Some(n) = size(last).filter(|n| (1..=MAX_DISTANCE / distance).contains(n))
+        && !uses(indices[last])
+    {
+        (dims, distance) = (last, distance * n);
+    }
+    let indices = &indices[..dims];
     let Some((&last, front)) = indices.split_last() else { return AccessPattern::Invariant };
+    let adjacent = if distance == 1 { AccessPattern::Contiguous } else { AccessPattern::Strided };
     if dense && delinearizes_axis(f, buffer, indices, v) {
-        return AccessPattern::Contiguous;
+        return adjacent;
     }
     if front.iter().any(|&i| uses(i)) || !dense && indices.iter().any(|&i| uses(i)) {
         return AccessPattern::Other;
     }
     match constant_stride(f, last, v) {
         Some(0) => AccessPattern::Invariant,
-        Some(1) => AccessPattern::Contiguous,
+        Some(1) => adjacent,
         Some(_) => AccessPattern::Strided,
         None => AccessPattern::Other,
     }
@@ -262,6 +274,11 @@ pub fn emit_spatial(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let has_inner_loop = vector_axis(f, &s).is_some() || s.axes.len() > 1;
     let inner = loop_splitting::split_axis_count(f, &s).max(usize::from(has_inner_loop));
     let rows = s.axes.len() - inner;
+    if rows == 0
+        && let Some(parts) = loop_splitting::emit_parallel(f, &s)
+    {
+        return parts;
+    }
     parallel_rows(f, &s, rows)
 }
 
@@ -298,7 +315,7 @@ fn standalone_loops(f: &mut PrimFunc, s: &Stage) -> Stmt {
 }
 
 /// Emits a parallel loop over the first `rows` axes of a stage, around serial loops over its other axes.
-fn parallel_rows(f: &mut PrimFunc, s: &Stage, rows: usize) -> Stmt {
+pub(super) fn parallel_rows(f: &mut PrimFunc, s: &Stage, rows: usize) -> Stmt {
     if rows == 0 {
         return serial_loops(f, s);
     }
@@ -429,7 +446,7 @@ fn fuse(f: &mut PrimFunc, s: &Stage, runs: &[Range<usize>]) -> Stage {
 
 /// Emits the loops of a stage with only one axis: a parallel loop over chunks of constant size, around vectorized loops over the
 /// points of a chunk. An axis that is not longer than one chunk gets no parallel loop.
-fn parallel_chunks(f: &mut PrimFunc, s: &Stage) -> Stmt {
+pub(super) fn parallel_chunks(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let axis = s.axes[0];
     let Body::Store { value, .. } = s.body else {
         unreachable!("only stages whose body is a store are vectorized")

@@ -7,10 +7,11 @@ use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::emit_stage_loops::{
-    constant_stride, guarded_body, hoist_guards, is_contiguous_along, loop_nest, unsplit_loops,
+    AccessPattern, access_pattern, constant_stride, estimated_work, guarded_body, hoist_guards,
+    loop_nest, parallel_chunks, parallel_rows, unsplit_loops, vector_axis,
 };
 use super::loop_nest_stages::{Axis, Body, Stage, is_var};
-use super::row_group_fusion::serial_loop;
+use super::row_group_fusion::{parallel_row_loop, serial_loop};
 use crate::access_guards;
 use crate::check_bounds::recorded_unbounded_params;
 use crate::overflow_analysis::{Interval, OverflowAnalysis, SIZE_LIMIT};
@@ -54,20 +55,37 @@ pub(super) fn split_axis_count(f: &mut PrimFunc, s: &Stage) -> usize {
     usize::from(has_condition || find_divisor(f, value, v).is_some())
 }
 
-/// Emits the loops of a stage with a split axis; `None` if [`split_axis_count`] is 0.
+/// Emits the serial loops of a stage with a split axis; `None` if [`split_axis_count`] is 0.
 pub(super) fn emit(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
+    emit_with(f, s, LoopKind::Serial)
+}
+
+/// Emits the loops of a stage whose outermost axis is split as parallel loops; `None` if [`split_axis_count`] is 0.
+pub(super) fn emit_parallel(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
+    emit_with(f, s, LoopKind::Parallel)
+}
+
+/// How the loops over the outermost split axis run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LoopKind {
+    Serial,
+    Parallel,
+}
+
+/// Emits the loops of a stage with a split axis; `None` if [`split_axis_count`] is 0. `kind` applies to the outermost loops.
+fn emit_with(f: &mut PrimFunc, s: &Stage, kind: LoopKind) -> Option<Stmt> {
     let trailing = split_axis_count(f, s);
     let front = s.axes.len().checked_sub(trailing).filter(|_| trailing > 0)?;
     let mut inner = fold_stage(f, s);
     let outer: Vec<Axis> = inner.axes.drain(..front).collect();
     if trailing == 2 {
-        let body = unroll_last_axis(f, &inner);
+        let body = unroll_last_axis(f, &inner, kind);
         return Some(loop_nest(f, &outer, body));
     }
     // The split points may depend on variables that guards bind, so the guards are in front of all parts.
     let mut unguarded = inner.clone();
     unguarded.guards.clear();
-    let body = split_loops(f, &unguarded, &mut { MAX_PARTS });
+    let body = split_loops(f, &unguarded, &mut { MAX_PARTS }, kind);
     let body = hoist_guards(f, &inner, inner.axes[0].extent, body);
     Some(loop_nest(f, &outer, body))
 }
@@ -225,10 +243,9 @@ fn find_divisor(f: &PrimFunc, value: Expr, v: Var) -> Option<Expr> {
     };
     let (mut stack, mut seen, mut found) = (vec![value], FxHashSet::default(), None);
     while let Some(e) = stack.pop() {
-        // The indices of a contiguous load, which delinearize a fused axis, become one offset.
-        let contiguous =
-            matches!(f.expr(e), ExprData::Load(b, i) if is_contiguous_along(f, *b, i, v));
-        if !seen.insert(e) || contiguous {
+        // The indices of a contiguous or strided load, which delinearize a fused axis, become one offset.
+        let has_offset = matches!(f.expr(e), ExprData::Load(b, i) if access_pattern(f, *b, i, v) != AccessPattern::Other);
+        if !seen.insert(e) || has_offset {
             continue;
         }
         found = divisor_of(e).or(found);
@@ -279,16 +296,39 @@ fn specialize(f: &mut PrimFunc, s: &Stage, split: SplitCondition, holds: bool) -
 }
 
 /// Emits the loops over the only axis of a stage, split into at most `max_parts` parts.
-fn split_loops(f: &mut PrimFunc, s: &Stage, max_parts: &mut usize) -> Stmt {
+fn split_loops(f: &mut PrimFunc, s: &Stage, max_parts: &mut usize, kind: LoopKind) -> Stmt {
     let Body::Store { value, .. } = s.body else { return unsplit_loops(f, s) };
     let axis = s.axes[0];
     if let Some(split) = find_split_condition(f, value, axis.var).filter(|_| *max_parts > 1) {
         *max_parts -= 1;
-        return loops_around_split(f, s, split, max_parts);
+        return loops_around_split(f, s, split, max_parts, kind);
     }
     match find_divisor(f, value, axis.var) {
-        Some(d) => loops_over_runs(f, s, d, max_parts),
-        None => unsplit_loops(f, s),
+        Some(d) => loops_over_runs(f, s, d, max_parts, kind),
+        None => part_loops(f, s, kind),
+    }
+}
+
+/// Emits the loop over the only axis of a part, which contains no conditions and no divisions.
+fn part_loops(f: &mut PrimFunc, s: &Stage, kind: LoopKind) -> Stmt {
+    match kind {
+        LoopKind::Serial => unsplit_loops(f, s),
+        LoopKind::Parallel if vector_axis(f, s).is_some() => parallel_chunks(f, s),
+        LoopKind::Parallel => parallel_rows(f, s, 1),
+    }
+}
+
+/// Emits a loop over runs or rows of an axis, each of which takes about `work` operations.
+fn outer_loop(
+    f: &mut PrimFunc,
+    (var, extent): (Var, Expr),
+    work: Expr,
+    body: Stmt,
+    kind: LoopKind,
+) -> Stmt {
+    match kind {
+        LoopKind::Serial => serial_loop(f, var, extent, body),
+        LoopKind::Parallel => parallel_row_loop(f, &[var], &[extent], work, body, &[]),
     }
 }
 
@@ -298,6 +338,7 @@ fn loops_around_split(
     s: &Stage,
     split: SplitCondition,
     max_parts: &mut usize,
+    kind: LoopKind,
 ) -> Stmt {
     let axis = s.axes[0];
     let zero = f.int(0);
@@ -310,11 +351,11 @@ fn loops_around_split(
 
     let mut low = specialize(f, s, split, split.point.holds_before);
     low.axes[0].extent = position;
-    let low = split_loops(f, &low, max_parts);
+    let low = split_loops(f, &low, max_parts, kind);
 
     let high = specialize(f, s, split, !split.point.holds_before);
     let high = offset_stage(f, &high, position);
-    let high = split_loops(f, &high, max_parts);
+    let high = split_loops(f, &high, max_parts, kind);
     let body = f.add_stmt(StmtData::Seq(vec![low, high]));
     if position == clamped { body } else { f.add_stmt(StmtData::Let(var, clamped, body)) }
 }
@@ -349,7 +390,13 @@ fn divide_axis(f: &mut PrimFunc, s: &Stage, d: Expr, outer: Expr, inner: Expr) -
 
 /// Emits the loops of a stage whose axis is split into runs of `d` positions: a loop over runs around a loop over the positions
 /// of a run. The inner loop is unrolled if `d` is small.
-fn loops_over_runs(f: &mut PrimFunc, s: &Stage, d: Expr, max_parts: &mut usize) -> Stmt {
+fn loops_over_runs(
+    f: &mut PrimFunc,
+    s: &Stage,
+    d: Expr,
+    max_parts: &mut usize,
+    kind: LoopKind,
+) -> Stmt {
     let axis = s.axes[0];
     let run = f.size_var("run");
     let run_e = f.var_expr(run);
@@ -364,7 +411,8 @@ fn loops_over_runs(f: &mut PrimFunc, s: &Stage, d: Expr, max_parts: &mut usize) 
             })
             .collect();
         let body = f.seq(points);
-        let runs = serial_loop(f, run, full_runs, body);
+        let work = work_of_points(f, s, d);
+        let runs = outer_loop(f, (run, full_runs), work, body, kind);
         let tail = f.size_var("tail");
         let tail_e = f.var_expr(tail);
         let rest = divide_axis(f, s, d, full_runs, tail_e);
@@ -386,16 +434,24 @@ fn loops_over_runs(f: &mut PrimFunc, s: &Stage, d: Expr, max_parts: &mut usize) 
     let extent = f.binary(BinOp::Min, d, rest);
     let extent = f.binary(BinOp::Max, extent, zero);
     inner.axes[0] = Axis { var: position, extent, ..axis };
-    let body = split_loops(f, &inner, max_parts);
-    let runs = serial_loop(f, run, runs, body);
+    let body = split_loops(f, &inner, max_parts, LoopKind::Serial);
+    let work = work_of_points(f, s, d);
+    let runs = outer_loop(f, (run, runs), work, body, kind);
     // If the divisor is less than 1, there are no runs, and each element is computed with divisions.
-    let unsplit = unsplit_loops(f, s);
+    let unsplit = part_loops(f, s, kind);
     let is_positive = f.binary(BinOp::Lt, zero, d);
     f.add_stmt(StmtData::If(is_positive, runs, Some(unsplit)))
 }
 
+/// Returns an expression for the estimated number of operations of `points` points of the only axis of a stage.
+fn work_of_points(f: &mut PrimFunc, s: &Stage, points: Expr) -> Expr {
+    let mut run = s.clone();
+    run.axes[0].extent = points;
+    estimated_work(f, &run)
+}
+
 /// Unrolls the last of two axes inside a loop over the first axis.
-fn unroll_last_axis(f: &mut PrimFunc, s: &Stage) -> Stmt {
+fn unroll_last_axis(f: &mut PrimFunc, s: &Stage, kind: LoopKind) -> Stmt {
     let (outer, short) = (s.axes[0], s.axes[1]);
     let n = f.as_int(short.extent).unwrap_or(0);
     let points: Vec<Stmt> = (0..n)
@@ -407,5 +463,8 @@ fn unroll_last_axis(f: &mut PrimFunc, s: &Stage) -> Stmt {
         })
         .collect();
     let body = f.seq(points);
-    loop_nest(f, &[outer], body)
+    let mut row = s.clone();
+    row.axes.remove(0);
+    let work = estimated_work(f, &row);
+    outer_loop(f, (outer.var, outer.extent), work, body, kind)
 }
