@@ -598,6 +598,19 @@ pub fn needs_shapes(op: Op) -> bool {
     }
 }
 
+/// Whether a call of an operator that the VM can execute as a view only inserts or removes dims of size 1. Lowered to a loop
+/// function ([`legalize_to_tir`]), such a call can be fused with its neighbors without divisions.
+pub fn changes_only_unit_dims(func: &Function, op: Op, args: &[Expr], ty: Type) -> bool {
+    let Some(RegistryEntry::Library { decl, .. }) = registry().entry(op) else { return false };
+    let Some(&x) = args.first().filter(|_| matches!(decl.legalize, Legalize::View(_))) else {
+        return false;
+    };
+    let (from, to) = (func.ty(x), func.types.get(ty));
+    let same_dtype = from.dtype().is_some() && from.dtype() == to.dtype();
+    let dims = from.dims().zip(to.dims()).filter(|_| same_dtype);
+    dims.is_some_and(|(from, to)| size_proofs::differ_only_in_unit_dims(func, from, to))
+}
+
 /// The sizes that the operator with the given name requires as constants.
 pub fn constant_sizes_of(name: &str) -> ConstantSizes {
     match registry().named(name) {

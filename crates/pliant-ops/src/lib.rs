@@ -36,8 +36,8 @@ pub mod type_inference;
 pub mod user_defined_ops;
 
 pub use legalize::{
-    LegalizeError, Legalized, TirCall, constant_sizes_of, legalize, legalize_call, legalize_with,
-    needs_shapes,
+    LegalizeError, Legalized, TirCall, changes_only_unit_dims, constant_sizes_of, legalize,
+    legalize_call, legalize_to_tir, legalize_with, needs_shapes,
 };
 pub use module_builder::{ModuleBuilder, call_tir, te_call, te_call_with_sizes};
 pub use op_declaration::{ConstantSizes, OpDecl, Pattern};

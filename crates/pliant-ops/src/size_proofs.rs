@@ -44,3 +44,9 @@ fn prove(
         Proof::Unknown => None,
     }
 }
+
+/// Whether two shapes are equal except for dims that are the constant 1.
+pub fn differ_only_in_unit_dims(func: &Function, a: &[Sym], b: &[Sym]) -> bool {
+    let is_long = |d: &&Sym| func.syms.as_int(**d) != Some(1);
+    a.iter().filter(is_long).eq(b.iter().filter(is_long))
+}

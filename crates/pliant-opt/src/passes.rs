@@ -23,6 +23,7 @@ use crate::fuse::annotate_tir_op_pattern::AnnotateTirOpPattern;
 use crate::fuse::fuse_ops::FuseOps;
 use crate::fuse::fuse_tir::FuseTir;
 use crate::fuse::fuse_transpose_matmul::FuseTransposeMatmul;
+use crate::fuse::lower_unit_dim_reshapes::LowerUnitDimReshapes;
 use crate::lower::attach_global_symbol::AttachGlobalSymbol;
 use crate::lower::call_tir_rewrite::CallTirRewrite;
 use crate::lower::legalize_ops::LegalizeOps;
@@ -281,6 +282,12 @@ passes! {
         ensures: [Legalized],
         invalidates: INVALIDATED_BY_CALL_TIR [Operators, Dequantized, ChannelsLast, NoDeadCode],
         make: LegalizeOps::default(),
+    }
+    "LowerUnitDimReshapes" in Fuse: "Lower reshapes that only insert or remove dims of size 1 to loop functions" {
+        requires: [DataflowBlocks, Legalized],
+        invalidates: INVALIDATED_BY_CALL_TIR [],
+        gate: Gate::OptLevel(1),
+        make: LowerUnitDimReshapes,
     }
     "AnnotateTIROpPattern" in Fuse: "Annotate each loop function with its fusion pattern" {
         requires: [Legalized],

@@ -50,6 +50,7 @@ pub const GRAPH_PASSES: &[&str] = &[
     "LegalizeOps",
     // Operands that only determined a type are unused now.
     "DeadCodeElimination",
+    "LowerUnitDimReshapes",
     "AnnotateTIROpPattern",
     "FuseOps",
     "FuseTIR",

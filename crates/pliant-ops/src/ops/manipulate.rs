@@ -275,6 +275,9 @@ pub(super) fn te_view(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (from, to) = (ctx.dims(0)?, ctx.out_dims(0)?);
     let x = ctx.tensor(0)?;
     let shape = ctx.size_list(&to);
+    if size_proofs::differ_only_in_unit_dims(ctx.func, &from, &to) {
+        return Ok(vec![with_other_unit_dims(&x, shape)]);
+    }
     let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
     let out = te::compute(shape.clone(), "T_reshape", |i| {
         let rest = i[common..].iter().zip(&shape[common..]);
@@ -302,6 +305,18 @@ pub(super) fn te_view(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let message =
         format!("{op}: the new shape must have as many elements as x", op = ctx.decl.name).into();
     Ok(vec![out.with_check(Check { axes: Vec::new(), cond, message })])
+}
+
+/// Returns a tensor with other dims of size 1. The other dims keep their indices, so that loops over them stay independent.
+fn with_other_unit_dims(x: &te::Tensor, shape: Vec<Expr>) -> te::Tensor {
+    let is_unit = |d: &Expr| d.as_int() == Some(1);
+    te::compute(shape.clone(), "T_reshape", |i| {
+        let mut long = i.iter().zip(&shape).filter(|(_, d)| !is_unit(d)).map(|(i, _)| i.clone());
+        let index = |d: &Expr| if is_unit(d) { None } else { long.next() };
+        let at: Vec<Expr> =
+            x.shape().iter().map(index).map(|i| i.unwrap_or_else(|| te::int(0))).collect();
+        x.at(&at)
+    })
 }
 
 // ---- permute_dims, broadcast_to ----
