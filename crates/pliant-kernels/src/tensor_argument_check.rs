@@ -1,5 +1,6 @@
 //! Checks a tensor argument of a generated function. Generated code calls the check once per
-//! tensor, and compares the dims itself afterwards.
+//! tensor, and compares the dims itself afterwards. The operands of library kernels are checked at
+//! the entry points of the kernels (`kernel_entry_points.rs`).
 
 use pliant_exec::abi::DLTensor;
 

@@ -1,6 +1,7 @@
 //! The cost model for compile-time decisions: whether a kernel, a packed operand or Winograd's algorithm is faster than the
 //! alternative. Offload rules query it. Symbolic sizes are unknown at compile time, so a decision must be good for every shape
-//! that the model can have at run time.
+//! that the model can have at run time. The rules for choices at run time, when the shape is known, are in
+//! `pliant-kernels/src/algorithm_selection`.
 
 use crate::Machine;
 

@@ -1,7 +1,7 @@
 //! The vectors of the code generator for which a function is lowered.
 //!
-//! The driver sets the attribute [`VECTOR_BYTES`] before it lowers a function for a code generator that uses the widest vectors of
-//! the CPU. Functions without it are lowered for vectors of 128 bits.
+//! The facade (`pliant/src/loop_codegen.rs`) sets the attribute [`VECTOR_BYTES`] before it lowers a function for a code generator
+//! that uses the widest vectors of the CPU. Functions without it are lowered for vectors of 128 bits.
 
 use pliant_ir::AttrValue;
 use pliant_ir::tir::PrimFunc;

@@ -1,4 +1,9 @@
-//! Rules for convolutions: choice of the implementation, and sizes of blocks.
+//! Rules for convolutions: choice of the implementation at run time, and sizes of blocks.
+//!
+//! Winograd's algorithm needs transformed filters, so the offload rule chooses it at compile time
+//! (`pliant-opt/src/offload/rules/conv/conv_matcher.rs`, by
+//! `pliant-machine/src/compile_time_profitability.rs`). The rules of this file choose among the
+//! other implementations, and the block sizes of all implementations.
 
 use pliant_machine::Machine;
 /// Whether groups of a grouped convolution share panels of weights.

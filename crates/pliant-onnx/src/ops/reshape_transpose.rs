@@ -1,4 +1,9 @@
 //! Converters of operators that change the shape of a tensor, such as `Reshape` with the sizes 0 and -1, and of `Transpose`.
+//!
+//! The converter of `Reshape` resolves 0 and -1 itself: during the import if the elements of the new shape are known as symbolic
+//! sizes (`resolve_target`), otherwise by operators on the shape tensor (`non_constant_target`). It does not leave this to the type
+//! rule of `R.reshape` (`pliant-ops/src/ops/manipulate.rs`), because `R.reshape` has no attribute `allowzero`, and its rule infers
+//! sizes only if the elements of the new shape are symbolic sizes.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};

@@ -1,5 +1,8 @@
 //! Operators that move elements or change the shape: reshape (which infers a size of -1 and copies a dim for a size of 0),
 //! flatten, expand_dims, squeeze, permute_dims (transpose), broadcast_to, repeat, tile.
+//!
+//! The type rule of `R.reshape` (`infer_reshape`) resolves the sizes -1 and 0. The ONNX converter of `Reshape`
+//! (`pliant-onnx/src/ops/reshape_transpose.rs`) resolves them by ONNX's rules before it emits `R.reshape`.
 
 pub mod collapse_sum;
 pub mod concat_split;

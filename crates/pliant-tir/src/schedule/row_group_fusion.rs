@@ -1,5 +1,7 @@
 //! Fuses stages that share leading axes, such as those of a softmax, into one parallel loop over these axes. The fused stages are
-//! called a row group.
+//! called a row group. Stages without shared axes, and groups without reductions, get separate loops, whose parallel axes
+//! `emit_stage_loops` chooses. Both files emit parallel loops over rows with `parallel_row_loop`, which divides the rows into
+//! chunks of about a microsecond.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{

@@ -1,5 +1,6 @@
 //! Recognises convolutions that the kernel `conv` supports, and their epilogues. Decides whether a convolution uses Winograd's
-//! algorithm, for which the compiler transforms the filters.
+//! algorithm, for which the compiler transforms the filters. The kernel chooses among its other implementations at run time
+//! (`pliant-kernels/src/algorithm_selection/convolution.rs`).
 
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, Attrs, DType, Op};
