@@ -212,7 +212,11 @@ impl Node<'_, '_> {
     /// # Errors
     /// If type inference fails.
     pub fn slice_axis(&mut self, x: Expr, axis: usize, from: Sym, to: Sym) -> ExprResult {
+        let whole = self.dims(x)?.get(axis) == Some(&to);
         let func = self.func();
+        if whole && func.syms.as_int(from) == Some(0) {
+            return Ok(x);
+        }
         let (axis, one) = (func.syms.int(axis as i64), func.syms.int(1));
         let [axes, begin, end, strides] = [axis, from, to, one].map(|v| func.shape(&[v]));
         self.op("relax.strided_slice", &[x, axes, begin, end, strides])

@@ -320,8 +320,9 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
         }
         _ => positions,
     };
-    let (cos, sin) =
-        (rotary_angles(n, cos, Some(positions))?, rotary_angles(n, sin, Some(positions))?);
+    let heads_dim = if dims.len() == 4 { 1 } else { 2 };
+    let [cos, sin] = [cos, sin].map(|cache| rotary_angles(n, cache, Some(positions), heads_dim));
+    let (cos, sin) = (cos?, sin?);
     let split = match dims.as_slice() {
         [b, l, hidden] => {
             let half = *n.dims(cos)?.last().ok_or_else(|| {
@@ -338,13 +339,12 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
             };
             n.reshape(x, &[*b, *l, heads, size])?
         }
-        [_, _, _, _] => n.permute(x, &[0, 2, 1, 3])?,
+        [_, _, _, _] => x,
         _ => {
             let text = format!("the input must have 3 or 4 dims, but has {}", dims.len());
             return Err(Problem::invalid(text));
         }
     };
     let y = apply_rotary(n, split, (cos, sin), interleaved)?;
-    let y = if dims.len() == 3 { n.reshape(y, &dims)? } else { n.permute(y, &[0, 2, 1, 3])? };
-    Ok(vec![y.into()])
+    Ok(vec![n.reshape(y, &dims)?.into()])
 }

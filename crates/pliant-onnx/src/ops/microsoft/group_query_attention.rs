@@ -117,8 +117,10 @@ fn group_query_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     if rotary {
         let positions = token_positions(n, length, past)?;
         let (cos, sin) = (n.tensor(7)?, n.tensor(8)?);
-        let angles =
-            (rotary_angles(n, cos, Some(positions))?, rotary_angles(n, sin, Some(positions))?);
+        let angles = (
+            rotary_angles(n, cos, Some(positions), 2)?,
+            rotary_angles(n, sin, Some(positions), 2)?,
+        );
         for (x, heads) in &mut qkv[..2] {
             let hidden = n.dims_with_min_rank(*x, 3)?;
             let size = n.func().syms.floordiv(hidden[2], *heads);

@@ -363,8 +363,9 @@ fn apply_modifier_graph(n: &mut Node<'_, '_>, name: &str, x: Expr) -> ExprResult
 
 // ---- rotary positions ----
 
-/// Emits a rotary embedding: rotates the first `2 * half` elements of a tensor `(batch, length, heads, size)` by the angles
-/// `(batch or 1, length, 1, half)`.
+/// Emits a rotary embedding: rotates the first `2 * half` elements along the last axis of a tensor with 4 dims by angles that
+/// broadcast to the other dims: `(batch, length, heads, size)` by `(batch or 1, length, 1, half)`, or `(batch, heads, length,
+/// size)` by `(batch or 1, 1, length, half)`.
 pub(in crate::ops) fn apply_rotary(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -380,11 +381,11 @@ pub(in crate::ops) fn apply_rotary(
     let (zero, one, two) = (syms.int(0), syms.int(1), syms.int(2));
     let whole = syms.mul(half, two);
     let rotary_part = n.slice_axis(x, 3, zero, whole)?;
-    let [b, l, h] = [dims[0], dims[1], dims[2]];
+    let [b, d1, d2] = [dims[0], dims[1], dims[2]];
     let (x1, x2) = if interleaved {
-        let pairs = n.reshape(rotary_part, &[b, l, h, half, two])?;
+        let pairs = n.reshape(rotary_part, &[b, d1, d2, half, two])?;
         let (x1, x2) = (n.slice_axis(pairs, 4, zero, one)?, n.slice_axis(pairs, 4, one, two)?);
-        (n.reshape(x1, &[b, l, h, half])?, n.reshape(x2, &[b, l, h, half])?)
+        (n.reshape(x1, &[b, d1, d2, half])?, n.reshape(x2, &[b, d1, d2, half])?)
     } else {
         (n.slice_axis(rotary_part, 3, zero, half)?, n.slice_axis(rotary_part, 3, half, whole)?)
     };
@@ -393,10 +394,12 @@ pub(in crate::ops) fn apply_rotary(
     let (a, c) = (n.op("relax.multiply", &[x1, sin])?, n.op("relax.multiply", &[x2, cos])?);
     let imaginary = n.op("relax.add", &[a, c])?;
     let y = if interleaved {
-        let parts =
-            [n.reshape(real, &[b, l, h, half, one])?, n.reshape(imaginary, &[b, l, h, half, one])?];
+        let parts = [
+            n.reshape(real, &[b, d1, d2, half, one])?,
+            n.reshape(imaginary, &[b, d1, d2, half, one])?,
+        ];
         let pairs = n.concat(&parts, 4)?;
-        n.reshape(pairs, &[b, l, h, whole])?
+        n.reshape(pairs, &[b, d1, d2, whole])?
     } else {
         n.concat(&[real, imaginary], 3)?
     };
@@ -407,18 +410,20 @@ pub(in crate::ops) fn apply_rotary(
     n.concat(&[y, rest], 3)
 }
 
-/// Gathers the rows of a cosine or sine cache at the given positions, with a new dim for the heads. Without positions, returns the
-/// whole cache.
+/// Gathers the rows of a cosine or sine cache at the given positions, with a new dim of size 1 for the heads of a tensor with 4
+/// dims, which is its dim `heads_dim`. Without positions, returns the whole cache.
 pub(in crate::ops) fn rotary_angles(
     n: &mut Node<'_, '_>,
     cache: Expr,
     positions: Option<Expr>,
+    heads_dim: i64,
 ) -> ExprResult {
     let rows = match positions {
         Some(positions) => n.take(cache, positions, 0)?,
         None => cache,
     };
-    n.op_with("relax.expand_dims", &[rows], Attrs::default().with("axis", AttrValue::ints([-2])))
+    let axis = AttrValue::ints([heads_dim - 4]);
+    n.op_with("relax.expand_dims", &[rows], Attrs::default().with("axis", axis))
 }
 
 fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
@@ -426,18 +431,19 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
     let heads = n.attrs().int("num_heads")?.unwrap_or(0);
     let x = n.tensor(0)?;
     let positions = n.optional_tensor(3)?;
+    let dims = n.dims(x)?;
+    let heads_dim = if dims.len() == 4 { 1 } else { 2 };
     let mut tables = [n.tensor(1)?, n.tensor(2)?];
     for table in &mut tables {
-        *table = rotary_angles(n, *table, positions)?;
+        *table = rotary_angles(n, *table, positions, heads_dim)?;
     }
-    let dims = n.dims(x)?;
     let split = match dims.as_slice() {
         [b, l, hidden] if heads > 0 => {
             let heads = n.func().syms.int(heads);
             let size = n.func().syms.floordiv(*hidden, heads);
             n.reshape(x, &[*b, *l, heads, size])?
         }
-        [_, _, _, _] => n.permute(x, &[0, 2, 1, 3])?,
+        [_, _, _, _] => x,
         [_, _, _] => {
             return Err(Problem::attribute(
                 "an input with 3 dims requires a positive attribute 'num_heads'",
@@ -449,6 +455,5 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
         }
     };
     let y = apply_rotary(n, split, (tables[0], tables[1]), interleaved)?;
-    let y = if dims.len() == 3 { n.reshape(y, &dims)? } else { n.permute(y, &[0, 2, 1, 3])? };
-    Ok(vec![y.into()])
+    Ok(vec![n.reshape(y, &dims)?.into()])
 }
