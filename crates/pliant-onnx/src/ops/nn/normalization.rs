@@ -226,14 +226,14 @@ fn layer_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     for parameter in [Some(scale), shift].into_iter().flatten() {
         whole &= !may_broadcast(n, parameter, &dims[axis..])?;
     }
-    if whole
-        && !wants_more
-        && let Some(shift) = shift
-    {
+    if whole && !wants_more {
         let attrs = Attrs::default()
             .with("axes", AttrValue::ints(axes))
+            .with("center", AttrValue::Bool(shift.is_some()))
             .with("epsilon", AttrValue::float(eps));
-        return Ok(vec![n.op_with("relax.nn.layer_norm", &[x, scale, shift], attrs)?.into()]);
+        // Without `center`, the operator does not read its last operand.
+        let operands = [x, scale, shift.unwrap_or(scale)];
+        return Ok(vec![n.op_with("relax.nn.layer_norm", &operands, attrs)?.into()]);
     }
     let dtype = n.dtype(x)?;
     let in_type = if dtype == DType::Float64 { dtype } else { DType::Float32 };
