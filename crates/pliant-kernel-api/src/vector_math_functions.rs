@@ -11,7 +11,8 @@
 use pliant_tensor::DType;
 
 /// The declaration of a vector math function (`pliant_vec_*`), which computes adjacent elements. The arguments of a call
-/// are the address of the first result, the address of the first element of each operand, and the number of elements.
+/// are the address of the first result, the address of the first element of each operand, and the number of elements. If the
+/// operation accumulates all elements, there is only one result, which is also read.
 #[derive(Debug, PartialEq, Eq)]
 pub struct VectorMathFunction {
     /// The linker symbol of the function, such as `pliant_vec_pow_f32`.
@@ -35,12 +36,35 @@ pub enum VectorMathOperation {
     Maximum,
     /// The minimum of two operands; NaN if one of them is NaN.
     Minimum,
+    /// The maximum of the result and of all elements of the operand; NaN if one of them is NaN. There is one result.
+    AccumulateMaximum,
+    /// The minimum of the result and of all elements of the operand; NaN if one of them is NaN. There is one result.
+    AccumulateMinimum,
     /// The conversion to the data type of the results. Conversions to integers round towards zero and saturate; NaN becomes 0.
     Convert,
 }
 
 use DType::{BFloat16, Float16, Float32, Float64, Int8, Int16, UInt8, UInt16};
-use VectorMathOperation::{Convert, Elementary, Maximum, Minimum};
+use VectorMathOperation::{
+    AccumulateMaximum, AccumulateMinimum, Convert, Elementary, Maximum, Minimum,
+};
+
+impl VectorMathFunction {
+    /// Whether the function accumulates all elements into one result.
+    pub const fn accumulates(&self) -> bool {
+        matches!(self.operation, AccumulateMaximum | AccumulateMinimum)
+    }
+}
+
+/// Declares a vector math function (`pliant_vec_*`) that accumulates all elements of its operand into one result.
+const fn accumulate(
+    symbol: &'static str,
+    operation: VectorMathOperation,
+    dtype: DType,
+) -> VectorMathFunction {
+    let operands = &["x"];
+    VectorMathFunction { symbol, operation, operands, operand_dtype: dtype, result_dtype: dtype }
+}
 
 /// Declares a vector math function (`pliant_vec_*`) that applies the elementary function `name` to one operand.
 const fn unary(symbol: &'static str, name: &'static str, dtype: DType) -> VectorMathFunction {
@@ -120,6 +144,10 @@ pub static VECTOR_MATH_FUNCTIONS: &[VectorMathFunction] = &[
     binary("pliant_vec_maximum_f64", Maximum, Float64),
     binary("pliant_vec_minimum_f32", Minimum, Float32),
     binary("pliant_vec_minimum_f64", Minimum, Float64),
+    accumulate("pliant_vec_accumulate_maximum_f32", AccumulateMaximum, Float32),
+    accumulate("pliant_vec_accumulate_maximum_f64", AccumulateMaximum, Float64),
+    accumulate("pliant_vec_accumulate_minimum_f32", AccumulateMinimum, Float32),
+    accumulate("pliant_vec_accumulate_minimum_f64", AccumulateMinimum, Float64),
     // Computed in float64, so there is no function for float64 operands.
     binary("pliant_vec_pow_f32", Elementary("pow"), Float32),
     convert("pliant_vec_f16_to_f32", Float16, Float32),

@@ -48,7 +48,8 @@ class Module:
 #                 v_ax0: T.int64 = first + row
 #                 T_softmax_expsum_row = T.alloc_buffer((1,), "float32", scope="local")
 #                 T_softmax_maxelem_row = T.alloc_buffer((1,), "float32", scope="local")
-#                 with T.decl_buffer((16,), "float32", scope="local") as acc:
+#                 if m < 16:
+#                     acc = T.alloc_buffer((16,), "float32", scope="local")
 #                     acc[T.Ramp(0, 1, 16)] = T.Broadcast(T.float32("-inf"), 16)
 #                     for strip in range(m // 16):
 #                         acc[T.Ramp(0, 1, 16)] = T.max(acc[T.Ramp(0, 1, 16)], A[T.Ramp(v_ax0 * m + strip * 16, 1, 16)])
@@ -57,6 +58,11 @@ class Module:
 #                     for tail in range(m % 16):
 #                         acc1[0] = T.max(acc1[0], A[v_ax0 * m + (m // 16 * 16 + tail)])
 #                     T_softmax_maxelem_row[0] = acc1[0]
+#                 else:
+#                     tile = T.alloc_buffer((1,), "float32", scope="local")
+#                     tile[0] = T.float32("-inf")
+#                     T.evaluate(T.call_extern("int64", "pliant_vec_accumulate_maximum_f32", T.address_of(tile[0]), T.address_of(A[v_ax0 * m]), m))
+#                     T_softmax_maxelem_row[0] = tile[0]
 #                 with T.decl_buffer((512,), "float32", scope="local") as tile:
 #                     for tile1 in range((m + 511) // 512):
 #                         for strip in range(T.min(512, m - tile1 * 512) // 16):

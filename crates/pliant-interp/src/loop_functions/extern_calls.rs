@@ -73,10 +73,14 @@ impl LoopFrame<'_, '_, '_> {
                 let Val::Address(view, first) = operand else { return Err(invalid()) };
                 values.push(view.read_at(first.saturating_add(i))?.float()?);
             }
+            let at = if function.accumulates() { *first } else { first.saturating_add(i) };
+            if function.accumulates() {
+                values.push(to.read_at(at)?.float()?);
+            }
             let value = compute_element(function.operation, &values).ok_or_else(invalid)?;
             let from = function.operand_dtype;
             let value = cast(&Val::Float(round(value, from)), from, to.dtype)?;
-            to.write_at(first.saturating_add(i), &value)?;
+            to.write_at(at, &value)?;
         }
         Ok(Val::Int(0))
     }
@@ -92,10 +96,10 @@ fn compute_element(operation: VectorMathOperation, values: &[f64]) -> Option<f64
         // The caller converts to the type of the results.
         (VectorMathOperation::Convert, [x]) => Some(*x),
         (_, [x, y]) if x.is_nan() || y.is_nan() => Some(x + y),
-        (VectorMathOperation::Maximum, [x, y]) => {
+        (VectorMathOperation::Maximum | VectorMathOperation::AccumulateMaximum, [x, y]) => {
             Some(if x.total_cmp(y).is_lt() { *y } else { *x })
         }
-        (VectorMathOperation::Minimum, [x, y]) => {
+        (VectorMathOperation::Minimum | VectorMathOperation::AccumulateMinimum, [x, y]) => {
             Some(if x.total_cmp(y).is_gt() { *y } else { *x })
         }
         _ => None,

@@ -151,7 +151,7 @@ functions! {
 
 /// Returns the vector math functions (elementary functions over slices, `pliant_vec_*`) that generated
 /// code may call, compiled for an instruction set.
-pub(crate) fn linked(isa: Isa) -> impl Iterator<Item = ExternFn> {
+pub fn linked(isa: Isa) -> impl Iterator<Item = ExternFn> {
     VECTOR_MATH_FUNCTIONS.iter().map(move |function| ExternFn {
         name: function.symbol,
         address: address(function, isa),
@@ -174,6 +174,12 @@ fn address(function: &VectorMathFunction, isa: Isa) -> usize {
         VectorMathOperation::Elementary(name) => name,
         VectorMathOperation::Maximum => "maximum",
         VectorMathOperation::Minimum => "minimum",
+        VectorMathOperation::AccumulateMaximum => {
+            return accumulation::<Maximum>(function.operand_dtype, isa);
+        }
+        VectorMathOperation::AccumulateMinimum => {
+            return accumulation::<Minimum>(function.operand_dtype, isa);
+        }
         VectorMathOperation::Convert => {
             return conversion(function.operand_dtype, function.result_dtype, isa);
         }
@@ -184,6 +190,18 @@ fn address(function: &VectorMathFunction, isa: Isa) -> usize {
         (DType::Float64, Some(double)) => double(isa).address(),
         (DType::Float32, _) => (implementation.single)(isa).address(),
         _ => unreachable!("{} has no implementation", function.symbol),
+    }
+}
+
+/// Returns the address of the function that accumulates slices of type `dtype` with the function `F`.
+///
+/// # Panics
+/// There is no such function. A test checks that all declared functions exist.
+fn accumulation<F: Binary>(dtype: DType, isa: Isa) -> usize {
+    match dtype {
+        DType::Float32 => slice_loops::accumulate_f32::<F>(isa) as usize,
+        DType::Float64 => slice_loops::accumulate_f64::<F>(isa) as usize,
+        _ => unreachable!("no accumulation of {dtype}"),
     }
 }
 

@@ -1,5 +1,5 @@
-//! The loops of vector math functions (elementary functions over slices): whole vectors, then a masked
-//! vector for the remaining elements.
+//! The loops of vector math functions (elementary functions over slices, and accumulations of slices): whole vectors, then a
+//! masked vector for the remaining elements.
 //!
 //! Method: one vector at a time, in registers, with the algorithms of [`crate::math`]. For
 //! measurements, see "Elementary functions" in `docs/internals/measurements/functions.md`.
@@ -150,6 +150,52 @@ unsafe fn one<L: MathLanes<Elem: Number>, F: Unary>(
     }
 }
 
+/// Accumulates a slice into `result` with a commutative, associative function of two operands.
+///
+/// # Safety
+/// The machine has the instructions of `L`, and the caller has enabled them. `n` elements are readable at `from`, and one element is
+/// readable and writable at `result`.
+#[inline(always)]
+unsafe fn accumulate<L: MathLanes<Elem: Number>, F: Binary>(
+    result: *mut L::Elem,
+    from: *const L::Elem,
+    n: usize,
+) {
+    /// The number of accumulators, which hides the latency of the function.
+    const ACCUMULATORS: usize = 4;
+    // SAFETY: guaranteed by the caller; offsets stay within the slice, and the array has room for two of the widest vectors.
+    unsafe {
+        let mut ops = Wide::<L>::new();
+        let mut acc = [L::splat(*result); ACCUMULATORS];
+        let mut at = 0;
+        while n - at >= ACCUMULATORS * L::N {
+            for (k, acc) in acc.iter_mut().enumerate() {
+                *acc = F::value(&mut ops, acc, &L::load(from.add(at + k * L::N)));
+            }
+            at += ACCUMULATORS * L::N;
+        }
+        while n - at >= L::N {
+            acc[0] = F::value(&mut ops, &acc[0], &L::load(from.add(at)));
+            at += L::N;
+        }
+        // The array is filled with the initial result, which all accumulators contain already.
+        let mut lanes = [*result; 2 * WIDEST];
+        std::ptr::copy_nonoverlapping(from.add(at), lanes.as_mut_ptr(), n - at);
+        let [a, b, c, d] = acc;
+        let (a, b) = (F::value(&mut ops, &a, &b), F::value(&mut ops, &c, &d));
+        let total = F::value(&mut ops, &a, &b);
+        let mut total = F::value(&mut ops, &total, &L::load(lanes.as_ptr()));
+        let mut distance = L::N / 2;
+        while distance > 0 {
+            total.store(lanes.as_mut_ptr());
+            total = F::value(&mut ops, &total, &L::load(lanes.as_ptr().add(distance)));
+            distance /= 2;
+        }
+        total.store(lanes.as_mut_ptr());
+        *result = lanes[0];
+    }
+}
+
 /// Applies a function of two operands to slices.
 ///
 /// # Safety
@@ -231,27 +277,29 @@ macro_rules! c_functions {
         mod $module {
             use super::*;
 
-            c_functions!(@one one_f32, f32, $single $(, $feature)?);
-            c_functions!(@one one_f64, f64, $double $(, $feature)?);
+            c_functions!(@one one_f32, f32, Unary, one::<$single, F> $(, $feature)?);
+            c_functions!(@one one_f64, f64, Unary, one::<$double, F> $(, $feature)?);
+            c_functions!(@one accumulate_f32, f32, Binary, accumulate::<$single, F> $(, $feature)?);
+            c_functions!(@one accumulate_f64, f64, Binary, accumulate::<$double, F> $(, $feature)?);
             c_functions!(@two two_f32, f32, Binary, two::<$single, F> $(, $feature)?);
             c_functions!(@two two_f64, f64, Binary, two::<$double, F> $(, $feature)?);
             c_functions!(@two in_double, f32, InDouble, two_in_double::<$double, F> $(, $feature)?);
         }
     };
-    (@one $name:ident, $elem:ty, $lanes:ty $(, $feature:literal)?) => {
-        /// The C function for an elementary function of one operand.
+    (@one $name:ident, $elem:ty, $bound:ident, $run:expr $(, $feature:literal)?) => {
+        /// The C function for an elementary function of one operand, or for the accumulation of one operand.
         ///
         /// # Safety
-        /// The conditions of [`one`] hold.
+        /// The conditions of [`one`] or [`accumulate`] hold.
         $(#[target_feature(enable = $feature)])?
-        pub unsafe extern "C" fn $name<F: Unary>(
+        pub unsafe extern "C" fn $name<F: $bound>(
             _: *const KernelRuntime,
             to: *mut $elem,
             from: *const $elem,
             n: i64,
         ) -> i64 {
             // SAFETY: guaranteed by the caller.
-            unsafe { one::<$lanes, F>(to, from, n.max(0) as usize) };
+            unsafe { $run(to, from, n.max(0) as usize) };
             STATUS_OK
         }
     };
@@ -308,5 +356,7 @@ choose! {
     one_f64: Unary => OneFn<f64>;
     two_f32: Binary => TwoFn<f32>;
     two_f64: Binary => TwoFn<f64>;
+    accumulate_f32: Binary => OneFn<f32>;
+    accumulate_f64: Binary => OneFn<f64>;
     in_double: InDouble => TwoFn<f32>;
 }

@@ -172,6 +172,52 @@ fn half_conversions_match_scalar_conversions() {
 }
 
 #[test]
+fn accumulations_equal_scalar_extrema() {
+    for isa in available() {
+        for n in SIZES {
+            let plain: Vec<f32> = (0..n).map(|i| (i as f32 * 0.7).sin()).collect();
+            check_accumulations(isa, &plain, -2.0);
+            check_accumulations(isa, &plain, 2.0);
+            let zeros: Vec<f32> = (0..n).map(|i| if i % 3 == 1 { -0.0 } else { 0.0 }).collect();
+            check_accumulations(isa, &zeros, -0.0);
+            for position in [0, n / 2, n.saturating_sub(1)].into_iter().filter(|&p| p < n) {
+                let mut with_nan = plain.clone();
+                with_nan[position] = f32::NAN;
+                check_accumulations(isa, &with_nan, 0.5);
+            }
+            check_accumulations(isa, &plain, f32::NAN);
+        }
+    }
+}
+
+/// Compares the accumulations of a slice, starting with `start`, with scalar extrema. NaN equals NaN.
+fn check_accumulations(isa: Isa, values: &[f32], start: f32) {
+    let operand = Guarded::new(values, true);
+    let called = |symbol: &str| {
+        let function = pliant_kernels::vector_math::linked(isa)
+            .find(|f| f.name == symbol)
+            .expect("a declared function is linked");
+        let result = Guarded::new(&[start], true);
+        // SAFETY: the function has this signature, and the slices have that many elements.
+        unsafe {
+            let run: unsafe extern "C" fn(*const (), *mut f32, *const f32, i64) -> i64 =
+                std::mem::transmute(function.address);
+            run(null(), result.as_ptr(), operand.as_ptr(), values.len() as i64);
+        }
+        result.values()[0]
+    };
+    let nan = start.is_nan() || values.iter().any(|x| x.is_nan());
+    let all = || values.iter().copied().chain([start]);
+    let expected = [all().max_by(f32::total_cmp), all().min_by(f32::total_cmp)];
+    for (name, expected) in ["maximum", "minimum"].into_iter().zip(expected) {
+        let got = called(&format!("pliant_vec_accumulate_{name}_f32"));
+        let same =
+            if nan { got.is_nan() } else { Some(got.to_bits()) == expected.map(f32::to_bits) };
+        assert!(same, "{name} {isa:?} of {} elements from {start}: {got}", values.len());
+    }
+}
+
+#[test]
 fn integer_conversions_saturate() {
     let specials = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 0.99, -0.99, 3e9, -3e9, 1e30];
     let limits = [-128.9, -129.0, 127.9, 128.0, 255.9, 256.0, -32768.9, -32769.0, 65535.9, 65536.0];

@@ -290,10 +290,11 @@ pub fn emit_spatial(f: &mut PrimFunc, s: &Stage) -> Stmt {
     parallel_rows(f, &s, rows)
 }
 
-/// Removes the axes of extent 1 from a stage. If the last axis had extent 1, the innermost loop would have only one iteration.
+/// Removes the spatial axes of extent 1 from a stage. If the last axis had extent 1, the innermost loop would have only one
+/// iteration.
 fn without_unit_axes(f: &mut PrimFunc, s: &Stage) -> Stage {
     let (unit, rest): (Vec<Axis>, Vec<Axis>) =
-        s.axes.iter().partition(|a| f.as_int(a.extent) == Some(1));
+        s.axes.iter().partition(|a| !a.reduce && f.as_int(a.extent) == Some(1));
     if unit.is_empty() {
         return s.clone();
     }
@@ -305,7 +306,8 @@ fn without_unit_axes(f: &mut PrimFunc, s: &Stage) -> Stage {
 /// Emits the loops of a stage that is not fused with other stages into a row group (one parallel loop over shared
 /// leading axes).
 pub fn emit_standalone(f: &mut PrimFunc, s: &Stage) -> Stmt {
-    partial_reductions::emit_pieces_or_whole(f, s, |f| standalone_loops(f, s))
+    let s = without_unit_axes(f, s);
+    partial_reductions::emit_pieces_or_whole(f, &s, |f| standalone_loops(f, &s))
 }
 
 /// Emits the loops of a stage that is neither fused with other stages nor split into partial reductions.

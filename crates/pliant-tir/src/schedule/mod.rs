@@ -14,8 +14,8 @@
 //! - Arithmetic on 16-bit floats is rewritten to float32 arithmetic whose results are rounded (`half_precision`).
 //! - Limits in front of saturating conversions to integers are removed (`saturating_casts`).
 //! - Elementary functions over a vectorized axis become calls of library functions (`pliant_vec_*`) on tiles of elements
-//!   (`vector_math_tiles`, `vector_math_loops`). Reductions of columns to their maxima or minima call such functions, too
-//!   (`column_extrema`).
+//!   (`vector_math_tiles`, `vector_math_loops`). Reductions of columns or rows to their maxima or minima call such functions, too
+//!   (`column_extrema`, `row_extrema`).
 //! - Stages that broadcast operands whose sizes may be 1 are multiversioned: there is one version for each outcome of the size
 //!   comparisons (`broadcast_multiversioning`).
 //! - If a condition changes along the last axis, or this axis is divided, the loop over it is split into parts without conditions
@@ -36,6 +36,7 @@ mod loop_splitting;
 mod matmul_epilogue;
 mod partial_reductions;
 mod reduction_loops;
+mod row_extrema;
 pub mod row_group_fusion;
 mod saturating_casts;
 mod scalar_stage_loops;

@@ -18,7 +18,7 @@ use super::emit_stage_loops::{
 use super::loop_nest_stages::{Axis, Body, Init, Reduction, Stage};
 use super::row_group_fusion::{parallel_row_loop, serial_loop};
 use super::scalar_stage_loops::scalar_loop_nest;
-use super::{column_extrema, vector_math_loops, vector_math_tiles};
+use super::{column_extrema, row_extrema, vector_math_loops, vector_math_tiles};
 use crate::access_guards;
 use crate::code_generator_vectors::{has_widest_vectors, vector_bytes};
 
@@ -99,12 +99,12 @@ fn column_strips(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> Stmt
     let strips = register_strips(f, s, r, axis);
     let Some(function) = column_extrema::accumulate_function(f, s, r, axis) else { return strips };
     let tiles = column_extrema::column_tiles(f, s, r, axis, function);
-    let few = has_few_results(f, axis);
+    let few = has_few_points(f, axis);
     f.add_stmt(StmtData::If(few, strips, Some(tiles)))
 }
 
-/// Returns the condition that an axis has too few results for calls of library functions (`pliant_vec_*`) to be profitable.
-fn has_few_results(f: &mut PrimFunc, axis: Axis) -> Expr {
+/// Returns the condition that an axis has too few points for calls of library functions (`pliant_vec_*`) to be profitable.
+fn has_few_points(f: &mut PrimFunc, axis: Axis) -> Expr {
     let few = f.int(vector_math_tiles::MIN_POINTS);
     f.binary(BinOp::Lt, axis.extent, few)
 }
@@ -173,14 +173,23 @@ fn column_strip(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis, at: Expr
     f.add_stmt(StmtData::Alloc(acc, body))
 }
 
-/// Emits a reduction over a contiguous last axis with a vector of partial results. The partial results are combined at the end
-/// or, if `float64_total` is set, after each chunk.
+/// Emits a reduction over a contiguous last axis. Maxima and minima of many elements call library functions (`pliant_vec_*`).
 pub(super) fn vector_reduction(
     f: &mut PrimFunc,
     s: &Stage,
     r: &Reduction,
     float64_total: bool,
 ) -> Stmt {
+    let lanes = lane_reduction(f, s, r, float64_total);
+    let Some(function) = row_extrema::accumulation_function(f, s, r) else { return lanes };
+    let rows = row_extrema::accumulate_rows(f, s, r, function);
+    let few = has_few_points(f, s.axes[s.axes.len() - 1]);
+    f.add_stmt(StmtData::If(few, lanes, Some(rows)))
+}
+
+/// Emits a reduction over a contiguous last axis with a vector of partial results. The partial results are combined at the end
+/// or, if `float64_total` is set, after each chunk.
+fn lane_reduction(f: &mut PrimFunc, s: &Stage, r: &Reduction, float64_total: bool) -> Stmt {
     let (buffer, _) = store_target(s);
     let dtype = f.buffer(buffer).dtype;
     let (lanes, unroll) = accumulator_shape(f, r.value);
@@ -477,7 +486,7 @@ pub(super) fn parallel_column_strips(f: &mut PrimFunc, s: &Stage) -> Stmt {
         .reduction(f)
         .expect("a stage that is vectorized over an axis other than the last one is a reduction");
     if let Some(function) = column_extrema::accumulate_function(f, s, &r, axis) {
-        let few = has_few_results(f, axis);
+        let few = has_few_points(f, axis);
         let strips = register_strips(f, s, &r, axis);
         let tiles = column_extrema::parallel_column_tiles(f, s, &r, axis, function);
         return f.add_stmt(StmtData::If(few, strips, Some(tiles)));

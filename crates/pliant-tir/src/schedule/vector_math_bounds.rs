@@ -85,7 +85,8 @@ pub fn bounds_conditions(f: &mut PrimFunc, args: &[Expr]) -> Option<Vec<Expr>> {
         let dtype = if k == 0 { function.result_dtype } else { function.operand_dtype };
         let mut checks = OperandChecks { dtype, conditions };
         checks.require_limit(f, n);
-        checks.require_in_bounds(f, address, &[(one, n)])?;
+        let count = if k == 0 && function.accumulates() { one } else { n };
+        checks.require_in_bounds(f, address, &[(one, count)])?;
         conditions = checks.conditions;
     }
     Some(conditions)
