@@ -27,13 +27,13 @@ llvm-packages:
 # The tests of the LLVM code generator, and the Rust and Python tests of whole programs with it. All Python tests pass with
 # PLIANT_TIER=llvm, but take a quarter of an hour; this is a selection.
 LLVM_FEATURES := pliant/llvm-shared,pliant-llvm/llvm-shared
-LLVM_PYTHON_TESTS := code_generators compile_and_run random_loops loop_arithmetic loop_bounds_safety onnx_operators runtime_values \
+LLVM_PYTHON_TESTS := code_generators code_cache compile_and_run random_loops loop_arithmetic loop_bounds_safety onnx_operators runtime_values \
 	side_effects kernel_calls out_of_memory fork_after_compile interrupts order_of_effects uninitialized_memory bf16_precision \
 	operator_fusion large_reductions language_edge_cases scalars_and_sizes
 llvm-test: llvm-packages $(VENV)/.llvm-dev
 	cargo clippy --package pliant-llvm --package pliant --features $(LLVM_FEATURES) --all-targets --quiet -- -D warnings
-	PLIANT_TIER=llvm cargo test --package pliant-llvm --package pliant --features $(LLVM_FEATURES) --quiet
-	PLIANT_TIER=llvm $(BIN)/python -m pytest $(LLVM_PYTHON_TESTS:%=tests/python/test_%.py) --numprocesses auto --dist worksteal
+	PLIANT_CODE_CACHE=off PLIANT_TIER=llvm cargo test --package pliant-llvm --package pliant --features $(LLVM_FEATURES) --quiet
+	PLIANT_CODE_CACHE=off PLIANT_TIER=llvm $(BIN)/python -m pytest $(LLVM_PYTHON_TESTS:%=tests/python/test_%.py) --numprocesses auto --dist worksteal
 
 # llvm-test, skipped with a message where LLVM cannot be installed.
 llvm-test-if-possible:

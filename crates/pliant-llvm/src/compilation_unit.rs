@@ -22,6 +22,7 @@ use pliant_codegen::{CodegenError, CodegenOptions, KernelSignature, KernelSource
 use pliant_ir::tir::PrimFunc;
 use pliant_kernels::ExternFn;
 
+use crate::code_cache::{CacheKey, CodeCache};
 use crate::function_builder::{Gen, GenError, internal};
 use crate::host_target::{HostTarget, MAX_FRAME_BYTES};
 
@@ -143,7 +144,9 @@ pub(crate) fn compile_unit(
     let Some((name, _)) = funcs.first() else {
         return Ok(CompiledUnit { object: Vec::new(), symbols: IndexMap::new(), functions });
     };
-    let object = with_diagnostics(&context, || emit_object(&unit, &machine, options));
+    let object = cached_object(&unit, options, || {
+        with_diagnostics(&context, || emit_object(&unit, &machine, options))
+    });
     let object = object.map_err(|e| match e {
         GenError::Unsupported(description) => CodegenError::unsupported(name.clone(), description),
         GenError::Internal(message) => {
@@ -167,6 +170,24 @@ fn generate_function(unit: &Unit<'_>, name: &Arc<str>, func: &PrimFunc) -> Gen<C
     let (symbol, messages) =
         crate::function_prologue::generate(unit, name, checked.as_ref().unwrap_or(func))?;
     Ok(CompiledFunction { name: name.clone(), symbol, signature, messages })
+}
+
+/// Returns the object code of a unit from the code cache, or compiles it and stores it there. Dumps need a compilation.
+fn cached_object(
+    unit: &Unit<'_>,
+    options: &CodegenOptions,
+    compile: impl FnOnce() -> Gen<Vec<u8>>,
+) -> Gen<Vec<u8>> {
+    let Some(cache) = CodeCache::get().filter(|_| options.dump_dir.is_none()) else {
+        return compile();
+    };
+    let key = CacheKey::of(&unit.module, PASSES);
+    if let Some(object) = cache.load(key) {
+        return Ok(object);
+    }
+    let object = compile()?;
+    cache.store(key, &object);
+    Ok(object)
 }
 
 /// Optimizes the module of a unit and compiles it to an object file.

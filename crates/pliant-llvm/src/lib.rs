@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `host_target` | the CPU for which code is generated: name, instruction sets, vector width |
 //! | `compilation_unit` | a compilation unit: an LLVM module of several functions, its optimization and its object code |
+//! | `code_cache` | object code in the user's cache directory |
 //! | `object_loader` | links object code into executable memory |
 //! | [`process_lifetime`] | stops LLVM before the process exits, and keeps it still while the process forks |
 //! | `function_builder` | the state of a machine function under construction, and its failure paths |
@@ -31,6 +32,7 @@ mod basic_expressions;
 mod binary_operators;
 mod buffer_accesses;
 mod buffer_allocation;
+mod code_cache;
 mod compilation_unit;
 mod debug_bounds_checks;
 mod element_type_casts;

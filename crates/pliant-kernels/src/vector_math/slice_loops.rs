@@ -153,8 +153,8 @@ unsafe fn one<L: MathLanes<Elem: Number>, F: Unary>(
 /// Accumulates a slice into `result` with a commutative, associative function of two operands.
 ///
 /// # Safety
-/// The machine has the instructions of `L`, and the caller has enabled them. `n` elements are readable at `from`, and one element is
-/// readable and writable at `result`.
+/// The machine has the instructions of `L`, and the caller has enabled them. `n` elements are
+/// readable at `from`, and one element is readable and writable at `result`.
 #[inline(always)]
 unsafe fn accumulate<L: MathLanes<Elem: Number>, F: Binary>(
     result: *mut L::Elem,
