@@ -26,6 +26,10 @@ pub struct KRange {
 impl KRange {
     /// Creates a range of `steps` steps. The arguments are the addresses at which the first step
     /// reads A and B, and the strides of their rows in bytes. A row of B consists of 32-bit words.
+    ///
+    /// Inlined, because a copy of the range would wait for all stores before it: loads that are wider
+    /// than the stores of the fields cannot be forwarded.
+    #[inline(always)]
     pub const fn new(
         steps: usize,
         (a, a_row): (*const u8, isize),
@@ -50,7 +54,8 @@ pub struct Block {
 impl Block {
     /// Creates a block whose sums run over two ranges of `k`. The sums are stored as 32-bit words
     /// at `c`, with a row stride of `c_row` bytes. With `accumulate`, they are added to the
-    /// contents of C.
+    /// contents of C. Inlined for the same reason as [`KRange::new`].
+    #[inline(always)]
     pub fn new(k_ranges: [KRange; 2], c: *mut u8, c_row: isize, accumulate: bool) -> Block {
         let c_low = c.wrapping_offset(c_row.wrapping_mul(ROWS as isize));
         Block { k_ranges, c, c_row, c_low, accumulate: usize::from(accumulate) }

@@ -42,6 +42,7 @@ impl<T: Copy + Default> Edge<T> {
     }
 
     /// Returns the address of the copied rows, and their stride in bytes.
+    #[inline]
     pub fn copied(&self) -> (*const u8, usize) {
         (self.b.as_ptr().cast(), Self::ROW)
     }
