@@ -111,8 +111,41 @@ def test_qlinear_matmul(left: str, right: str) -> None:
     node = helper.make_node("QLinearMatMul", names, ["y"])
     module = relax.frontend.onnx.from_onnx(model([node], {"a": (left, ["n", k])}, left, constants))
     loops = pliant.compile(module, kernels="off")
-    for m in (0, 1, 9):
+    for m in (0, 1, 9, 65, 300):
         a = integers(rng, (m, k), left)
+        agree(module, np.asarray(loops(a)), a)
+
+
+@pytest.mark.parametrize("result", TYPES)
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize("n", [1, 33, 100])
+def test_terms_and_requantization_are_part_of_the_kernel(result: str, columns: bool, n: int) -> None:
+    rng = np.random.default_rng(n)
+    k, size = 70, (n,) if columns else ()
+    nodes = [
+        helper.make_node("MatMulInteger", ["a", "w", "az"], ["i"]),
+        helper.make_node("Add", ["i", "terms"], ["t"]),
+        helper.make_node("Cast", ["t"], ["f"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", ["f", "scale"], ["m"]),
+        helper.make_node("QuantizeLinear", ["m", "ys", "yz"], ["y"]),
+    ]
+    constants = {
+        "w": integers(rng, (k, n), "int8"),
+        "az": np.uint8(7),
+        "terms": rng.integers(-9000, 9000, n, dtype="int32"),
+        "scale": np.asarray(rng.random(size, "float32") / 50),
+        "ys": np.float32(0.9),
+        "yz": np.array(3, result),
+    }
+    module = relax.frontend.onnx.from_onnx(model(nodes, {"a": ("uint8", ["m", k])}, result, constants))
+    packed = relax.transform.OffloadKernels()(relax.transform.FoldConstant()(module)).script()
+    assert packed.count("T.call_kernel(") == 1
+    assert "terms=" in packed
+    assert "out_scale=" in packed
+    assert packed.count("R.round") == 0
+    loops = pliant.compile(module, kernels="off")
+    for m in (0, 1, 6, 100):
+        a = integers(rng, (m, k), "uint8")
         agree(module, np.asarray(loops(a)), a)
 
 

@@ -6,8 +6,8 @@ use super::activation;
 use super::conv::{
     DILATIONS, GROUPS, KERNEL_SHAPE, PADDING, STRIDES, check_groups, flops, is_depthwise,
 };
-use super::matmul_int8::{check_float_operands, scale};
-use crate::reference::{Args, Number, Result, Windows, indices, round_f32};
+use super::matmul_int8::{check_float_operands, limit, requantize, scale};
+use crate::reference::{Args, Number, Result, Windows, indices};
 use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
 const SCALAR: Dims = Dims::Fixed(&["*one"]);
@@ -82,11 +82,6 @@ pub static KERNEL: Kernel = Kernel {
     reference,
 };
 
-/// Declares a float attribute for a lower or upper limit of the results. The default is 0.
-const fn limit(name: &'static str, doc: &'static str) -> Attr {
-    Attr::new(name, AttrType::Float, AttrDefault::Float(0.0), doc)
-}
-
 /// Returns the number of elements of the packed weights, including padding. The weights of each group are packed in panels. A
 /// panel row contains a quad for each column: four weights that are adjacent along the inner dim `k`. In a depthwise convolution,
 /// panels have one column. Returns `None` on overflow, or if an attribute is out of range.
@@ -158,13 +153,4 @@ fn weight_index(args: &Args<'_>, w: &Windows, (tap, channel, filter): (i64, i64,
     let (group, column) = (filter / filters, filter % filters);
     let (row, panel) = (tap * channels + channel, group * panels + column / width);
     ((panel * quads + row / 4) * width + column % width) * 4 + row % 4
-}
-
-/// Requantises a float32 value to the 8-bit integer type of the result: divides it by the scale, rounds it to the
-/// nearest integer (ties to even), adds the zero point, and clips it. NaN becomes 0.
-fn requantize(args: &Args<'_>, x: f64) -> Result<Number> {
-    let x = round_f32(x / args.get_or("out_scale", &[0], 1.0)?).round_ties_even();
-    let x = round_f32(x + args.get_or("out_zero", &[0], 0.0)?);
-    let (low, high) = (args.call.float("out_low"), args.call.float("out_high"));
-    Ok(Number::Int(if x.is_nan() { 0 } else { x.max(low).min(high) as i64 }))
 }

@@ -4,10 +4,11 @@ use pliant_tensor::DType::{Float32, Int8, Int32, UInt8};
 
 use super::activation;
 use crate::reference::{Args, Number, Result, indices, round_f32};
-use crate::{Call, Dims, Kernel, Operand, Sizes};
+use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
 const ROWS: Dims = Dims::Fixed(&["rows"]);
 const COLUMNS: Dims = Dims::Fixed(&["columns"]);
+const SCALAR: Dims = Dims::Fixed(&["*one"]);
 
 /// The names of the dims of a packed matrix, and the functions that compute their sizes from the
 /// numbers of rows and columns and the panel width.
@@ -20,11 +21,17 @@ pub(super) const PANELS: &[(&str, crate::DeriveSize)] = &[
     ("quad", |_, _| Some(4)),
 ];
 
+/// [`PANELS`], and the size of operands with one element.
+const PANELS_AND_ONE: &[(&str, crate::DeriveSize)] =
+    &[PANELS[0], PANELS[1], PANELS[2], ("one", |_, _| Some(1))];
+
 /// The declaration of the kernel `matmul_int8`: matrix products of 8-bit integers.
 pub static KERNEL: Kernel = Kernel {
     name: "matmul_int8",
     doc: "The product of 8-bit integers (ONNX `MatMulInteger`): `(x - x_zeros) @ (weight - weight_zeros)`. A float32 result is \
-          `activation(product * row_scales * column_scales + bias)`. Sums wrap around at 32 bits.",
+          `activation((product + terms) * row_scales * column_scales + bias)`. An 8-bit result is this float32 result divided \
+          by `out_scale`, rounded to an integer with ties to even, plus `out_zero`, clipped to `out_low` and `out_high`. Sums \
+          wrap around at 32 bits.",
     operands: &[
         Operand::input("x", Int8, Dims::Fixed(&["*rows", "inner"]), "the left operand")
             .or(&[UInt8]),
@@ -40,11 +47,17 @@ pub static KERNEL: Kernel = Kernel {
         Operand::input("column_sums", Int32, COLUMNS, "sums of the columns of `weight`"),
         Operand::input("weight_zeros", Int32, COLUMNS, "zero points of columns; 0 if omitted")
             .optional(),
+        Operand::input("terms", Int32, COLUMNS, "added to the product; not for an int32 result")
+            .optional(),
         Operand::input("row_scales", Float32, ROWS, "factors of rows").strided().optional(),
         Operand::input("column_scales", Float32, COLUMNS, "factors of columns").optional(),
         Operand::input("bias", Float32, COLUMNS, "added to each row").optional(),
+        Operand::input("out_scale", Float32, SCALAR, "scale of an 8-bit result; without, 1")
+            .optional(),
+        Operand::input("out_zero", Float32, SCALAR, "zero point of an 8-bit result; without, 0")
+            .optional(),
         Operand::output("out", Int32, Dims::Fixed(&["*rows", "columns"]), "the product")
-            .or(&[Float32]),
+            .or(&[Float32, Int8, UInt8]),
     ],
     attrs: &[
         activation::KIND,
@@ -52,8 +65,10 @@ pub static KERNEL: Kernel = Kernel {
         activation::HIGH,
         activation::SLOPE,
         activation::OFFSET,
+        limit("out_low", "the minimum of an 8-bit result"),
+        limit("out_high", "the maximum of an 8-bit result"),
     ],
-    derived: PANELS,
+    derived: PANELS_AND_ONE,
     relations,
     flops: |_, s| {
         2.0 * ["*rows", "columns", "inner"].iter().map(|name| s.get(name) as f64).product::<f64>()
@@ -63,7 +78,15 @@ pub static KERNEL: Kernel = Kernel {
 
 fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
     check_width("weight", sizes)?;
-    check_float_operands(call, &["row_scales", "column_scales", "bias"])
+    check_float_operands(
+        call,
+        &["terms", "row_scales", "column_scales", "bias", "out_scale", "out_zero"],
+    )
+}
+
+/// Declares a float attribute for a lower or upper limit of the results. The default is 0.
+pub(super) const fn limit(name: &'static str, doc: &'static str) -> Attr {
+    Attr::new(name, AttrType::Float, AttrDefault::Float(0.0), doc)
 }
 
 /// Checks that the panels of an operand have 16, 32, 48 or 64 columns.
@@ -97,7 +120,7 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
     let sizes = args.sizes;
     let [rows, columns, inner, width] =
         ["*rows", "columns", "inner", "width"].map(|name| sizes.get(name));
-    let is_int32 = args.view("out")?.dtype == Int32;
+    let dtype = args.view("out")?.dtype;
     for [i, j] in indices([rows, columns]) {
         args.step(inner as u64 + 1)?;
         let x_zero = args.int_or("x_zeros", &[i], 0)?;
@@ -109,10 +132,12 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
             sum = sum.wrapping_add(left.wrapping_mul(right.wrapping_sub(weight_zero)));
         }
         // Sums wrap around at 32 bits.
-        let sum = sum as i32;
-        let value = match is_int32 {
-            true => Number::Int(sum.into()),
-            false => scale(args, sum, [("row_scales", i), ("column_scales", j)], j)?.into(),
+        let sum = sum.wrapping_add(args.int_or("terms", &[j], 0)?) as i32;
+        let value = if dtype == Int32 {
+            Number::Int(sum.into())
+        } else {
+            let x = scale(args, sum, [("row_scales", i), ("column_scales", j)], j)?;
+            if dtype == Float32 { Number::Float(x) } else { requantize(args, x)? }
         };
         args.set_at("out", &[i, j], value)?;
     }
@@ -138,4 +163,13 @@ pub(super) fn scale(
         x = round_f32(x + args.get_at("bias", &[column])?);
     }
     Ok(round_f32(activation::apply(args.call, x)))
+}
+
+/// Requantises a float32 value to the 8-bit integer type of the result: divides it by the scale, rounds it to the
+/// nearest integer (ties to even), adds the zero point, and clips it. NaN becomes 0.
+pub(super) fn requantize(args: &Args<'_>, x: f64) -> Result<Number> {
+    let x = round_f32(x / args.get_or("out_scale", &[0], 1.0)?).round_ties_even();
+    let x = round_f32(x + args.get_or("out_zero", &[0], 0.0)?);
+    let (low, high) = (args.call.float("out_low"), args.call.float("out_high"));
+    Ok(Number::Int(if x.is_nan() { 0 } else { x.max(low).min(high) as i64 }))
 }

@@ -1,13 +1,13 @@
 //! The entry point of the declared kernel `matmul_int8`.
 
-use std::ptr::null;
+use std::ptr::{dangling_mut, null, null_mut};
 
 use pliant_exec::abi::KernelRuntime;
 use pliant_kernel_api::kernels::matmul_int8::KERNEL;
 use pliant_kernel_api::{Call, Kernel, Sizes};
 use pliant_tensor::DType;
 
-use super::{IntegerEpilogue, QuantizedGemm, run};
+use super::{IntegerEpilogue, QuantizedGemm, Requantization, run};
 use crate::epilogue::Epilogue;
 use crate::kernel_entry_points::Implementation;
 use pliant_machine::isa::isa;
@@ -27,6 +27,27 @@ pub(super) fn float_epilogue(call: &Call, scales: &str) -> Epilogue {
     }
 }
 
+/// Returns the parameters by which a call requantises float32 results to 8-bit integers; `None` if
+/// the results are not 8-bit integers. `row_stride` is the stride between rows of the results.
+///
+/// # Safety
+/// The operands are readable.
+pub(super) unsafe fn requantization(call: &Call, row_stride: i64) -> Option<Requantization> {
+    let number = |name: &str, default: f32| match data::<f32>(call, name) {
+        p if p.is_null() => default,
+        // SAFETY: guaranteed by the caller; the check ensures an aligned address.
+        p => unsafe { p.read() },
+    };
+    let out = call.operand("out").expect("a checked call has all required operands");
+    matches!(out.dtype, DType::Int8 | DType::UInt8).then(|| Requantization {
+        divisor: number("out_scale", 1.0),
+        zero: number("out_zero", 0.0),
+        limits: (call.float("out_low") as f32, call.float("out_high") as f32),
+        signed: out.dtype == DType::Int8,
+        out: (out.data.cast(), row_stride),
+    })
+}
+
 /// The implementation of the kernel `matmul_int8`.
 pub struct Int8Product;
 
@@ -38,10 +59,18 @@ impl Implementation for Int8Product {
         let out = call.operand("out").expect("a checked call has all required operands");
         let signed = call.operand("x").is_some_and(|view| view.dtype == DType::Int8);
         let epilogue = IntegerEpilogue {
+            terms: data(call, "terms"),
             row_scales: data(call, "row_scales"),
             row_scales_stride: stride("row_scales"),
             float: float_epilogue(call, "column_scales"),
-            ..IntegerEpilogue::default()
+            // SAFETY: guaranteed by the caller for the operands.
+            requantization: unsafe { requantization(call, sizes.get("columns")) },
+        };
+        let sums = match epilogue.requantization {
+            Some(_) => null_mut(),
+            // Sums are converted to float32 in place. The address of empty results may be null.
+            None if out.data.is_null() => dangling_mut(),
+            None => out.data.cast(),
         };
         let product = QuantizedGemm {
             m: sizes.get("*rows"),
@@ -56,10 +85,9 @@ impl Implementation for Int8Product {
             width: sizes.get("width"),
             sums: data(call, "column_sums"),
             b_zeros: data(call, "weight_zeros"),
-            // Sums are converted to float32 in place. The address of empty results may be null.
-            c: if out.data.is_null() { std::ptr::dangling_mut() } else { out.data.cast() },
+            c: sums,
             c_row: sizes.get("columns"),
-            epilogue: (out.dtype == DType::Float32).then_some(epilogue),
+            epilogue: (out.dtype != DType::Int32).then_some(epilogue),
         };
         // SAFETY: the call was checked, and the caller guarantees valid memory; the instructions are those of the
         // machine.

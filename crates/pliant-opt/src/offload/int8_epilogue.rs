@@ -30,8 +30,6 @@ pub struct IntegerSums {
     pub columns: i64,
     /// A tensor with the same rows as the sums, if the kernel supports per-row factors; otherwise `None`.
     pub rows: Option<Expr>,
-    /// Whether the kernel supports int32 terms and requantization.
-    pub supports_integer_epilogue: bool,
 }
 
 /// The epilogue of an int8 matmul or convolution. Its parts are applied to the int32 sums in the order of the fields.
@@ -102,7 +100,7 @@ pub fn match_epilogue(
         epilogue.removed.push(epilogue.result);
         epilogue.result = binding.var;
     }
-    if sums.supports_integer_epilogue && epilogue.is_float {
+    if epilogue.is_float {
         epilogue.match_requantization(func, next);
     }
     epilogue.is_float.then_some(epilogue)
@@ -132,10 +130,7 @@ impl IntegerEpilogue {
             match (op, other) {
                 (CAST, None) if dtype == Some(DType::Float32) => self.is_float = true,
                 (ADD, Some(e)) if dtype == Some(DType::Int32) => {
-                    if !sums.supports_integer_epilogue
-                        || self.terms.is_some()
-                        || !is_per_column(func, e, sums)
-                    {
+                    if self.terms.is_some() || !is_per_column(func, e, sums) {
                         return false;
                     }
                     self.terms = Some(e);

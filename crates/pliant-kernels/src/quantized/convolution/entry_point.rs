@@ -10,8 +10,8 @@ use pliant_tensor::DType;
 use super::{Convolution, run};
 use crate::convolution::shape_and_strides::Counts;
 use crate::kernel_entry_points::Implementation;
-use crate::quantized::matmul_entry_point::{data, float_epilogue};
-use crate::quantized::{IntegerEpilogue, Requantization};
+use crate::quantized::IntegerEpilogue;
+use crate::quantized::matmul_entry_point::{data, float_epilogue, requantization};
 use pliant_machine::isa::isa;
 
 /// The implementation of the kernel `conv_int8`.
@@ -22,14 +22,13 @@ impl Implementation for Int8Conv {
 
     unsafe fn run(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64 {
         let out = call.operand("out").expect("a checked call has all required operands");
-        let to_bytes = matches!(out.dtype, DType::Int8 | DType::UInt8);
         let epilogue = IntegerEpilogue {
             terms: data(call, "terms"),
             row_scales: data(call, "scale"),
             row_scales_stride: 0,
             float: float_epilogue(call, "filter_scales"),
             // SAFETY: guaranteed by the caller for the operands.
-            requantization: to_bytes.then(|| unsafe { requantization(call, sizes) }),
+            requantization: unsafe { requantization(call, sizes.get("filters")) },
         };
         let convolution = Convolution {
             counts: counts(call, sizes),
@@ -40,7 +39,7 @@ impl Implementation for Int8Conv {
             width: call.int("panel_width"),
             sums: data(call, "filter_sums"),
             w_zeros: data(call, "weight_zeros"),
-            out: if to_bytes { null_mut() } else { out.data.cast() },
+            out: if epilogue.requantization.is_some() { null_mut() } else { out.data.cast() },
             epilogue: (out.dtype != DType::Int32).then_some(epilogue),
         };
         // SAFETY: the call was checked, and the caller guarantees valid memory; the instructions are those of the
@@ -65,25 +64,5 @@ fn counts(call: &Call, sizes: &Sizes) -> Counts {
         stride: three("strides"),
         dilation: three("dilations"),
         before: three("padding"),
-    }
-}
-
-/// Returns the parameters by which a call requantises float32 results to 8-bit integers.
-///
-/// # Safety
-/// The operands are readable.
-unsafe fn requantization(call: &Call, sizes: &Sizes) -> Requantization {
-    let number = |name: &str, default: f32| match data::<f32>(call, name) {
-        p if p.is_null() => default,
-        // SAFETY: guaranteed by the caller; the check ensures an aligned address.
-        p => unsafe { p.read() },
-    };
-    let out = call.operand("out").expect("a checked call has all required operands");
-    Requantization {
-        divisor: number("out_scale", 1.0),
-        zero: number("out_zero", 0.0),
-        limits: (call.float("out_low") as f32, call.float("out_high") as f32),
-        signed: out.dtype == DType::Int8,
-        out: (out.data.cast(), sizes.get("filters")),
     }
 }

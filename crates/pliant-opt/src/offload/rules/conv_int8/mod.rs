@@ -91,7 +91,7 @@ impl Rule for ConvInt8 {
             return Ok(Err("the convolution's channels do not come last".into()));
         }
         let (result, columns) = (convolution.result, convolution.filters);
-        let sums = IntegerSums { result, columns, rows: None, supports_integer_epilogue: true };
+        let sums = IntegerSums { result, columns, rows: None };
         let epilogue = site
             .dataflow
             .then(|| match_epilogue(site.func, uses, &sums, site.replaced_vars))

@@ -3,8 +3,8 @@
 //! and each column of the constant right operand fits 8 bits up to an offset. The constant is packed for the kernel
 //! ([`pliant_tensor::pack_vnni`]), together with the sums of its columns. A right operand that is a cast matrix is packed by the
 //! kernel `pack_int8`. Operators that are the only readers of a result in its dataflow block become the epilogue, in this order:
-//! the cast to float32, a per-tensor or per-row factor, per-column factors, a bias, an activation. Results are bit-exact, except
-//! that an activation may change the sign of a zero.
+//! int32 terms for the columns, the cast to float32, a per-tensor or per-row factor, per-column factors, a bias, an activation, the
+//! requantization to 8 bits. Results are bit-exact, except that an activation may change the sign of a zero.
 //!
 //! # Before
 //! ```python
@@ -69,7 +69,7 @@ pub(super) fn info() -> RuleInfo {
     RuleInfo::builtin(
         "matmul_int8",
         "matmul_int8",
-        "int32 matmuls of int8 or uint8, with scales, a bias and an activation",
+        "int32 matmuls of int8 or uint8, with scales, a bias, an activation and requantization",
         Stage::Kernel,
         &[MATMUL],
         |_| Ok(Box::new(MatmulInt8 { packed: Vec::new() })),
@@ -112,12 +112,7 @@ impl Rule for MatmulInt8 {
         if site.dataflow
             && let Some(columns) = site.func.syms.as_int(columns)
         {
-            let sums = IntegerSums {
-                result: p.result,
-                columns,
-                rows: Some(p.x),
-                supports_integer_epilogue: false,
-            };
+            let sums = IntegerSums { result: p.result, columns, rows: Some(p.x) };
             p.epilogue = match_epilogue(site.func, uses, &sums, site.replaced_vars);
         }
         let internal_error = |e: &dyn std::fmt::Display| {
