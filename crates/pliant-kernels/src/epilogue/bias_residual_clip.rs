@@ -9,7 +9,7 @@
 
 use std::ptr::null;
 
-use super::{Activation, Epilogue, EpilogueTile, Position, Residual};
+use super::{Epilogue, EpilogueTile, Position, Residual};
 use crate::simd::{MathLanes, for_isa, load};
 use pliant_machine::isa::Isa;
 
@@ -29,12 +29,7 @@ impl ClipEpilogue {
     /// other than bias, residual and clip.
     #[inline(always)]
     pub fn of(e: &Epilogue) -> Option<ClipEpilogue> {
-        let bounds = match e.activation {
-            Activation::None => (f32::NEG_INFINITY, f32::INFINITY),
-            Activation::Relu => (0.0, f32::INFINITY),
-            Activation::Clip => (e.low as f32, e.high as f32),
-            _ => return None,
-        };
+        let bounds = e.clip_bounds()?;
         let (bias, residual) = (e.bias, e.residual);
         e.column_scale.is_null().then_some(ClipEpilogue { bias, residual, bounds })
     }
@@ -215,6 +210,7 @@ unsafe fn rows_with<L: MathLanes<Elem = f32>, const BIAS: bool, const RESIDUAL: 
 mod tests {
     use pliant_machine::isa::isa;
 
+    use super::super::Activation;
     use super::*;
 
     /// Returns the expected result of the epilogue for the sum `x`, computed without vectors.

@@ -83,6 +83,17 @@ impl Epilogue {
         }
     }
 
+    /// Returns the limits to which the activation clips; infinities without an activation. `None` for
+    /// other activations.
+    pub(crate) fn clip_bounds(&self) -> Option<(f32, f32)> {
+        match self.activation {
+            Activation::None => Some((f32::NEG_INFINITY, f32::INFINITY)),
+            Activation::Relu => Some((0.0, f32::INFINITY)),
+            Activation::Clip => Some((self.low as f32, self.high as f32)),
+            _ => None,
+        }
+    }
+
     /// Whether the epilogue leaves results unchanged.
     pub(crate) fn is_identity(&self) -> bool {
         self.column_scale.is_null()

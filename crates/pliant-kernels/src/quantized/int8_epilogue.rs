@@ -8,6 +8,7 @@
 use std::ptr::null;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
+use super::requantization::{Requantization, ZeroPoints, to_bytes};
 use crate::epilogue::{Epilogue, EpilogueTile};
 use crate::simd::{Lanes, for_isa};
 use pliant_machine::isa::Isa;
@@ -45,21 +46,6 @@ impl Default for IntegerEpilogue {
     }
 }
 
-/// The parameters for requantising float32 results to 8-bit integers.
-#[derive(Clone, Copy, Debug)]
-pub struct Requantization {
-    /// The number by which results are divided.
-    pub divisor: f32,
-    /// The zero point, which is added after rounding.
-    pub zero: f32,
-    /// The minimum and the maximum of the 8-bit results.
-    pub limits: (f32, f32),
-    /// Whether the results are int8 instead of uint8.
-    pub signed: bool,
-    /// The address to which the 8-bit results are written, and the stride between rows in bytes.
-    pub out: (*mut u8, i64),
-}
-
 impl IntegerEpilogue {
     /// Returns the epilogue for the part of the results that starts at column `column`, such as the
     /// filters of one group of a convolution.
@@ -81,7 +67,8 @@ impl IntegerEpilogue {
         epilogue
     }
 
-    /// Applies the epilogue to a tile of int32 sums, which become float32 in place.
+    /// Applies the epilogue to a tile of int32 sums. They become float32 in place, unless the results
+    /// are 8-bit integers.
     ///
     /// # Safety
     /// The conditions of [`Epilogue::finish`] hold, with elements of int32. The factors of the rows
@@ -89,6 +76,9 @@ impl IntegerEpilogue {
     pub(super) unsafe fn finish(&self, isa: Isa, tile: &EpilogueTile) {
         // SAFETY: guaranteed by the caller.
         unsafe {
+            if self.requantize(isa, tile, &ZeroPoints::NONE) {
+                return;
+            }
             for_isa!(isa, to_floats(e: &IntegerEpilogue, tile: &EpilogueTile)).0(self, tile);
             self.float.finish(isa, tile);
             if let Some(bytes) = &self.requantization {
@@ -130,86 +120,5 @@ unsafe fn to_floats<L: Lanes<Elem = f32>>(e: &IntegerEpilogue, t: &EpilogueTile)
         for x in data {
             *x = (*x as f32 * factor).to_bits() as i32;
         }
-    }
-}
-
-/// Requantises a tile of float32 results to 8-bit integers.
-///
-/// # Safety
-/// The conditions of [`to_floats`] hold.
-#[expect(
-    clippy::extra_unused_type_parameters,
-    reason = "the type parameter selects the instruction set for which the function is compiled"
-)]
-#[inline(always)]
-unsafe fn to_bytes<L: Lanes<Elem = f32>>(b: &Requantization, t: &EpilogueTile) {
-    let range = if b.signed { (-128.0, 127.0) } else { (0.0, 255.0) };
-    for row in 0..t.rows {
-        // SAFETY: guaranteed by the caller; these bytes are not accessed by others.
-        let (from, to) = unsafe {
-            let line = (t.position.row + row) as i64 * b.out.1;
-            let to = b.out.0.offset(line as isize).add(t.position.column);
-            (from_raw_parts(t.row(row), t.columns), from_raw_parts_mut(to, t.columns))
-        };
-        for (to, x) in to.iter_mut().zip(from) {
-            *to = clip_to_byte(b.value(*x), range);
-        }
-    }
-}
-
-impl Requantization {
-    /// Requantises the result `x`. Returns the 8-bit integer as a float.
-    #[inline(always)]
-    fn value(&self, x: f32) -> f32 {
-        let x = round_even(x / self.divisor) + self.zero;
-        let x = if x < self.limits.0 { self.limits.0 } else { x };
-        if x > self.limits.1 { self.limits.1 } else { x }
-    }
-}
-
-/// Clips a float to the limits, and truncates it to a byte; 0 for NaN. The compiler can vectorise
-/// this function, unlike the saturating `as` conversion.
-#[inline(always)]
-fn clip_to_byte(x: f32, (low, high): (f32, f32)) -> u8 {
-    let x = if x < low { low } else { x };
-    let x = if x > high { high } else { x };
-    let x = if x.is_nan() { 0.0 } else { x };
-    // SAFETY: the value is in the range of bytes.
-    unsafe { x.to_int_unchecked::<i32>() as u8 }
-}
-
-/// Rounds to the nearest integer, ties to even, by adding and subtracting 2^23: float32 numbers of
-/// that size have no fraction bits. The compiler can vectorise this for any instruction set.
-#[inline(always)]
-fn round_even(x: f32) -> f32 {
-    const WHOLE: f32 = (1 << 23) as f32;
-    let size = x.abs();
-    let whole = ((size + WHOLE) - WHOLE).copysign(x);
-    if size < WHOLE { whole } else { x }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn clip_to_byte_saturates() {
-        let edges = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 1e30, -1e30];
-        for x in edges.into_iter().chain((-1500..1500).map(|i| i as f32 / 5.0)) {
-            assert_eq!(clip_to_byte(x, (0.0, 255.0)), x as u8, "{x}");
-            assert_eq!(clip_to_byte(x, (-128.0, 127.0)), x as i8 as u8, "{x}");
-        }
-    }
-
-    #[test]
-    fn round_even_rounds_ties_to_even() {
-        let edges = [0.0, 0.5, 1.5, 2.5, 0.49999997, 8388607.5, 8388608.0, 4194303.5, 1e30];
-        for x in edges.into_iter().chain((0..2000).map(|i| i as f32 * 0.37 - 311.0)) {
-            for x in [x, -x] {
-                assert_eq!(round_even(x).to_bits(), x.round_ties_even().to_bits(), "{x}");
-            }
-        }
-        assert!(round_even(f32::NAN).is_nan());
-        assert_eq!(round_even(f32::NEG_INFINITY), f32::NEG_INFINITY);
     }
 }

@@ -20,16 +20,20 @@
 //! | `convolution` | convolutions, by im2col |
 //! | `int8_epilogue` | the conversion of sums to float32 or 8 bits |
 //! | `int8_micro_kernel` | the micro-kernel |
+//! | `requantization`, `avx512_requantization` | the requantization of results to 8 bits |
 //! | `zero_point_correction` | the subtraction of zero points |
 //!
 //! Right operands are packed by [`pack_vnni`].
 
+#[cfg(target_arch = "x86_64")]
+mod avx512_requantization;
 pub mod convolution;
 #[cfg(target_arch = "x86_64")]
 mod int8_amx_matmul;
 mod int8_epilogue;
 mod int8_micro_kernel;
 mod matmul_entry_point;
+mod requantization;
 mod zero_point_correction;
 
 use std::ops::Range;
@@ -46,11 +50,13 @@ use crate::matmul::row_tiling::{TILE_ROWS, slivers};
 use crate::matmul::work_partition::{Partition, parallel_for};
 use crate::simd::for_isa;
 pub use convolution::Int8Conv;
-pub use int8_epilogue::{IntegerEpilogue, Requantization};
+pub use int8_epilogue::IntegerEpilogue;
 use int8_micro_kernel::{Kernels, Tile, kernels};
 pub use matmul_entry_point::Int8Product;
 use pliant_machine::isa::Isa;
 pub use pliant_tensor::{VnniMatrix, pack_vnni};
+pub use requantization::Requantization;
+use requantization::ZeroPoints;
 use zero_point_correction::{RawTile, subtract_zero_points, sum_rows};
 
 /// The arguments of a matrix product of 8-bit integers. Strides count elements.
@@ -268,8 +274,17 @@ impl<'a> CheckedGemm<'a> {
         size: (usize, usize),
         first: usize,
     ) {
+        let (data, row_stride, (rows, columns)) = (c.cast(), c_row, size);
+        let position = Position { batch: 0, row, column: first };
+        let tile = EpilogueTile { data, row_stride, rows, columns, position };
         // SAFETY: guaranteed by the caller.
         unsafe {
+            if let Some(epilogue) = &self.g.epilogue
+                && self.g.b_zeros.is_null()
+                && epilogue.requantize(self.isa, &tile, &self.left_zeros())
+            {
+                return;
+            }
             if self.has_zeros() {
                 let read = RawTile { row_sums, row, c, c_row, size, first };
                 for_isa!(self.isa, subtract_zero_points(work: &CheckedGemm, tile: &RawTile)).0(
@@ -277,11 +292,14 @@ impl<'a> CheckedGemm<'a> {
                 );
             }
             if let Some(epilogue) = &self.g.epilogue {
-                let (data, row_stride, (rows, columns)) = (c.cast(), c_row, size);
-                let position = Position { batch: 0, row, column: first };
-                let tile = EpilogueTile { data, row_stride, rows, columns, position };
                 epilogue.finish(self.isa, &tile);
             }
         }
+    }
+
+    /// Returns the zero points of the left operand, including the number that is added to its bytes.
+    fn left_zeros(&self) -> ZeroPoints {
+        let (zeros, stride) = (self.g.a_zeros, self.g.a_zeros_stride);
+        ZeroPoints { zeros, stride, offset: self.a_offset(), column_sums: self.g.sums }
     }
 }
