@@ -556,10 +556,11 @@ class Model:
     def stats(self) -> ModelStats:
         """Statistics of the model: compilations, runs and compile time."""
     def wait_optimized(self) -> None:
-        """Waits until LLVM has compiled all loop functions of the model in the background.
+        """Waits until the background compilation of the model with LLVM has finished.
 
-        Returns immediately if the model is not optimized in the background: in builds without LLVM,
-        with another target than ``"auto"``, and in a forked child process.
+        The background compilation skips loop functions without loops and very large ones. Returns
+        immediately if there is no background compilation: in builds without LLVM, with another
+        target than ``"auto"``, and in a forked child process.
         """
 
 class ModelStats:
