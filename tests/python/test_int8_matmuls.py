@@ -149,6 +149,29 @@ def test_terms_and_requantization_are_part_of_the_kernel(result: str, columns: b
         agree(module, np.asarray(loops(a)), a)
 
 
+def test_non_constant_limits_are_not_part_of_the_kernel() -> None:
+    rng = np.random.default_rng(5)
+    k, n = 40, 24
+    nodes = [
+        helper.make_node("MatMulInteger", ["a", "w"], ["i"]),
+        helper.make_node("Cast", ["i"], ["f"], to=TensorProto.FLOAT),
+        helper.make_node("Div", ["f", "s"], ["d"]),
+        helper.make_node("Round", ["d"], ["r"]),
+        helper.make_node("Max", ["r", "low"], ["m"]),
+        helper.make_node("Min", ["m", "t"], ["l"]),
+        helper.make_node("Min", ["l", "high"], ["c"]),
+        helper.make_node("Cast", ["c"], ["y"], to=TensorProto.UINT8),
+    ]
+    constants = {"w": integers(rng, (k, n), "int8"), "s": np.float32(9)}
+    constants |= {"low": np.float32(0), "high": np.float32(255)}
+    inputs = {"a": ("uint8", ["m", k]), "t": ("float32", [])}
+    module = relax.frontend.onnx.from_onnx(model(nodes, inputs, "uint8", constants))
+    a = integers(rng, (9, k), "uint8")
+    got = np.asarray(pliant.compile(module)(a, np.float32(50)))
+    assert got.max() == 50
+    np.testing.assert_array_equal(got, np.asarray(pliant.compile(module, kernels="off")(a, np.float32(50))))
+
+
 def test_dynamic_quantisation() -> None:
     rng = np.random.default_rng(10)
     k, n = 64, 48

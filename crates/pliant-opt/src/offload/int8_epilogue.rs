@@ -179,6 +179,7 @@ impl IntegerEpilogue {
         while let Some(binding) = next(at) {
             let Some((op, other, first)) = match_operator(func, at, binding.value) else { return };
             let scalar = other.filter(|&e| has_one_element(func, e));
+            let limit = other.and_then(|e| scalar_constant(func, e));
             removed.push(at);
             at = binding.var;
             match (op, func.ty(binding.value).dtype()) {
@@ -189,15 +190,8 @@ impl IntegerEpilogue {
                 (ADD, _) if rounded && shift.is_none() && low.is_none() && scalar.is_some() => {
                     shift = scalar;
                 }
-                (MAXIMUM, _) if rounded && low.is_none() => {
-                    low = other.and_then(|e| scalar_constant(func, e));
-                    if low.is_none() {
-                        return;
-                    }
-                }
-                (MINIMUM, _) if low.is_some() && high.is_none() => {
-                    high = other.and_then(|e| scalar_constant(func, e));
-                }
+                (MAXIMUM, _) if rounded && low.is_none() && limit.is_some() => low = limit,
+                (MINIMUM, _) if low.is_some() && high.is_none() && limit.is_some() => high = limit,
                 (CAST, Some(DType::Int8 | DType::UInt8)) => {
                     let (Some(low), Some(high)) = (low, high) else { return };
                     self.requantization =
