@@ -32,6 +32,9 @@ const MAX_TOTAL_BYTES: u64 = 256 << 20;
 /// The size is checked when a process stores its first entry, and then after this number of entries.
 const ENTRIES_PER_CHECK: usize = 64;
 
+/// The start of the names of files that are being written.
+const UNFINISHED_PREFIX: &str = ".unfinished-";
+
 type Hash = [u8; 32];
 
 /// The key of an entry: a hash of everything that determines the object code.
@@ -73,16 +76,19 @@ impl CodeCache {
     /// Opens the cache in a directory, which is created if it does not exist. `None` if the directory cannot be created, or if
     /// others than the user have permissions.
     fn open(directory: &Path) -> Option<CodeCache> {
-        DirBuilder::new().recursive(true).mode(0o700).create(directory).ok()?;
-        let metadata = fs::metadata(directory).ok().filter(|m| m.is_dir() && is_private(m));
-        metadata.map(|_| CodeCache { directory: directory.to_owned(), stored: AtomicUsize::new(0) })
+        // The process may change its working directory later.
+        let directory = std::path::absolute(directory).ok()?;
+        DirBuilder::new().recursive(true).mode(0o700).create(&directory).ok()?;
+        let metadata = fs::metadata(&directory).ok().filter(|m| m.is_dir() && is_private(m));
+        metadata.map(|_| CodeCache { directory, stored: AtomicUsize::new(0) })
     }
 
     /// Returns the object code of a key; `None` if there is no valid entry.
     pub fn load(&self, key: CacheKey) -> Option<Vec<u8>> {
         let path = self.directory.join(key.file_name());
-        let mut file =
-            OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(&path).ok()?;
+        // Opening a pipe does not wait for a writer.
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let mut file = OpenOptions::new().read(true).custom_flags(flags).open(&path).ok()?;
         let metadata = file.metadata().ok()?;
         if !metadata.is_file() || !is_private(&metadata) || metadata.len() > MAX_ENTRY_BYTES {
             return None;
@@ -109,7 +115,8 @@ impl CodeCache {
 
     /// Writes an entry to a temporary file, and then renames it, so that other processes see either nothing or the whole entry.
     fn write(&self, key: CacheKey, object: &[u8]) -> std::io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(&self.directory)?;
+        let mut file =
+            tempfile::Builder::new().prefix(UNFINISHED_PREFIX).tempfile_in(&self.directory)?;
         file.write_all(MAGIC)?;
         file.write_all(&key.0)?;
         file.write_all(&Sha256::digest(object))?;
@@ -118,10 +125,12 @@ impl CodeCache {
         Ok(())
     }
 
-    /// Removes the entries that were used least recently until the others have at most `limit` bytes together.
+    /// Removes the entries that were used least recently until the others have at most `limit` bytes together. Other files in the
+    /// directory are neither counted nor removed.
     fn remove_old_entries(&self, limit: u64) {
         let Ok(entries) = fs::read_dir(&self.directory) else { return };
-        let files = entries.flatten().filter_map(|e| Some((e.path(), e.metadata().ok()?)));
+        let own = entries.flatten().filter(|e| e.file_name().to_str().is_some_and(is_own_name));
+        let files = own.filter_map(|e| Some((e.path(), e.metadata().ok()?)));
         let mut files: Vec<_> = files.filter(|(_, m)| m.is_file()).collect();
         files.sort_by_key(|(_, m)| m.modified().unwrap_or(SystemTime::UNIX_EPOCH));
         let mut total: u64 = files.iter().map(|(_, m)| m.len()).sum();
@@ -133,6 +142,12 @@ impl CodeCache {
             total -= metadata.len();
         }
     }
+}
+
+/// Whether a file name is that of an entry or of a file that a process was writing when it was killed.
+fn is_own_name(name: &str) -> bool {
+    let is_hash = name.len() == 64 && name.bytes().all(|b| b.is_ascii_hexdigit());
+    is_hash || name.starts_with(UNFINISHED_PREFIX)
 }
 
 /// Returns the directory that the environment selects; `None` if the cache is disabled, or if the user has no home directory.
@@ -264,5 +279,29 @@ mod tests {
         assert!(cache.load(keys[0]).is_some());
         cache.remove_old_entries(400);
         assert_eq!(keys.map(|key| cache.load(key).is_some()), [true, false, true]);
+    }
+
+    #[test]
+    fn other_files_in_the_directory_are_kept() {
+        let (_dir, cache) = cache();
+        let other = cache.directory.join("thesis.tar");
+        let unfinished = cache.directory.join(format!("{UNFINISHED_PREFIX}1"));
+        for path in [&other, &unfinished] {
+            fs::write(path, [0; 1000]).expect("the directory is writable");
+        }
+        cache.store(KEY, b"object");
+        cache.remove_old_entries(0);
+        assert!(other.exists() && !unfinished.exists());
+        assert_eq!(cache.load(KEY), None);
+    }
+
+    #[test]
+    fn pipes_in_place_of_entries_are_ignored() {
+        let (_dir, cache) = cache();
+        let path = cache.directory.join(KEY.file_name());
+        let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).expect("no NUL");
+        // SAFETY: the name is a C string.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        assert_eq!(cache.load(KEY), None);
     }
 }
