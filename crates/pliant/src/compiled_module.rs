@@ -102,8 +102,9 @@ impl CompiledModule {
         }))
     }
 
-    /// Waits until LLVM has compiled the loop functions of the program in the background. Returns immediately if the program is not
-    /// optimized in the background ([`Target::Auto`]), and in a forked child process.
+    /// Waits until the background compilation of the program with LLVM has finished. It skips functions without loops and very
+    /// large ones. Returns immediately if there is no background compilation, because the target is not [`Target::Auto`], the build
+    /// does not contain LLVM, or the process is a forked child.
     pub fn wait_optimized(&self) {
         while !self.wait_optimized_timeout(Duration::from_secs(3600)) {}
     }

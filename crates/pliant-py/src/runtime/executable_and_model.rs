@@ -467,8 +467,8 @@ impl Model {
         }
     }
 
-    /// Waits until LLVM has compiled all loop functions of the model in the background. Returns
-    /// immediately if the model is not optimized in the background.
+    /// Waits until the background compilation of the model with LLVM has finished. Returns
+    /// immediately if there is none.
     fn wait_optimized(&self, py: Python<'_>) -> PyResult<()> {
         while !py.detach(|| self.compiled.wait_optimized_timeout(SIGNAL_INTERVAL)) {
             py.check_signals()?;
