@@ -10,6 +10,9 @@
 //!
 //! The memory safety of the VM relies on the first five rules. The last rule only reports errors early, because registers are
 //! initially empty. It is skipped for bodies with too many branches.
+//!
+//! Shapes, strides and attributes of kernel calls are known only at run time: `pliant_kernel_api` checks them when a kernel is
+//! called (`kernel_call.rs`).
 
 use rustc_hash::FxHashSet;
 

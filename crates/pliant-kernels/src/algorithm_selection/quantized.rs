@@ -1,4 +1,4 @@
-//! Rules for matrix products of 8-bit integers.
+//! Rules for matrix products and depthwise convolutions of 8-bit integers.
 
 /// Maximum `k` for which tile registers are used. A copy of 32 rows of A then takes 2.1 MB, about
 /// the second-level cache of machines with tile registers. This value was not measured, because

@@ -6,7 +6,8 @@
 //! adjacent values of k ([`super::pack_vnni`]). Blocks of rows are copied into scratch memory, with
 //! the zero point of the input as padding, and multiplied by the int8 matmul ([`super`]). The
 //! copies take little time compared with the multiplications. For a filter of one tap with stride
-//! 1, rows are read in place. Depthwise convolutions are direct (`depthwise`).
+//! 1, rows are read in place. Depthwise convolutions are direct (`depthwise`); [`run`] chooses
+//! between both by the number of groups.
 //!
 //! For measurements, see "Convolutions of 8-bit integers" in
 //! `docs/internals/measurements/quantized.md`.
