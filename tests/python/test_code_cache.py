@@ -8,27 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from exp_tanh_program import PROGRAM
 
 import pliant
 
 pytestmark = pytest.mark.skipif("llvm" not in pliant.build_info()["backends"], reason="the build does not contain LLVM")
 
-PROGRAM = """
-import numpy as np
-import pliant
-from pliant.script import from_source
-
-module = from_source('''
-from pliant.script import ir as I, relax as R
-@I.ir_module
-class M:
-    @R.function
-    def main(x: R.Tensor(("n",), "float32")):
-        with R.dataflow():
-            y = R.exp(R.tanh(x))
-            R.output(y)
-        return y
-''')
+BODY = """
 for target in ["llvm", "auto"]:
     model = pliant.compile(module, target=target)
     model.wait_optimized()
@@ -43,7 +29,7 @@ def start(cache: object, **variables: str) -> subprocess.Popen[str]:
     environment = {k: v for k, v in os.environ.items() if k not in ("PLIANT_TIER", "XDG_CACHE_HOME")}
     environment |= {"PLIANT_CODE_CACHE": str(cache)} | variables
     pipe = subprocess.PIPE
-    return subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=pipe, stderr=pipe, text=True, env=environment)
+    return subprocess.Popen([sys.executable, "-c", PROGRAM + BODY], stdout=pipe, stderr=pipe, text=True, env=environment)
 
 
 def finish(process: subprocess.Popen[str]) -> None:

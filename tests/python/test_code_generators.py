@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from exp_tanh_program import PROGRAM
 
 import pliant
 from pliant.script import ir as I, relax as R
@@ -50,26 +51,6 @@ def test_the_tier_names_the_code_generator() -> None:
 def test_target_llvm_without_llvm_uses_cranelift_with_a_warning() -> None:
     with pytest.warns(UserWarning, match="target 'llvm' is not built in; .*make llvm"):
         pliant.compile(Norm, target="llvm", verbose=True)
-
-
-PROGRAM = """
-import os, sys
-import numpy as np
-import pliant
-from pliant.script import from_source
-
-module = from_source('''
-from pliant.script import ir as I, relax as R
-@I.ir_module
-class M:
-    @R.function
-    def main(x: R.Tensor(("n",), "float32")):
-        with R.dataflow():
-            y = R.exp(R.tanh(x))
-            R.output(y)
-        return y
-''')
-"""
 
 
 def run_program(body: str, **variables: str) -> subprocess.CompletedProcess[str]:
