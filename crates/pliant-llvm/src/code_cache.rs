@@ -27,7 +27,7 @@ const VARIABLE: &str = "PLIANT_CODE_CACHE";
 const MAGIC: &[u8; 8] = b"PLNTOBJ1";
 /// Maximum size of an entry in bytes. Larger files are ignored.
 const MAX_ENTRY_BYTES: u64 = 64 << 20;
-/// If the files of the directory are larger than this together, the files that were used least recently are removed.
+/// Maximum size of all entries together, in bytes. If they are larger, the entries that were used least recently are removed.
 const MAX_TOTAL_BYTES: u64 = 256 << 20;
 /// The size is checked when a process stores its first entry, and then after this number of entries.
 const ENTRIES_PER_CHECK: usize = 64;

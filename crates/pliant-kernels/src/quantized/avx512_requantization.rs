@@ -19,8 +19,8 @@ impl<'a> SinglePass<'a> {
     /// Returns the operands of the single pass; `None` if the results are not 8-bit integers, or if the
     /// epilogue does more than scaling, adding and clipping.
     pub fn of(epilogue: &'a IntegerEpilogue, zeros: &ZeroPoints) -> Option<SinglePass<'a>> {
-        let bounds = epilogue.float.clip_bounds()?;
         let requantization = epilogue.requantization?;
+        let bounds = epilogue.float.clip_bounds()?;
         let applies = epilogue.float.residual.is_none();
         applies.then_some(SinglePass { epilogue, requantization, bounds, zeros: *zeros })
     }
@@ -152,6 +152,7 @@ mod tests {
         lanes[7]
     }
 
+    /// Whether the machine has AVX-512. Other machines cannot execute these tests, and never run the code that they test.
     fn has_avx512() -> bool {
         pliant_machine::isa::isa().vectors() == pliant_machine::isa::Vectors::Avx512
     }

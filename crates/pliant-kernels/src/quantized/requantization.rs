@@ -63,8 +63,8 @@ impl ZeroPoints {
 }
 
 impl IntegerEpilogue {
-    /// Applies the epilogue and the zero points of the left operand to a tile of int32 sums in a
-    /// single pass. Returns false, without any effect, if the results are not 8-bit integers, if the
+    /// Subtracts the zero points of the left operand from a tile of int32 sums and applies the
+    /// epilogue, in a single pass. Returns false, without any effect, if the results are not 8-bit integers, if the
     /// epilogue does more than scaling, adding and clipping, or if the machine does not have AVX-512.
     ///
     /// # Safety

@@ -6,7 +6,7 @@
 //! adjacent results, and each call accumulates a slice of one row of the operand into the tile. This requires that the
 //! reduction reads its operand unchanged from memory.
 
-use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty};
+use pliant_ir::tir::{BinOp, Expr, ExprData, PrimFunc, Stmt, StmtData};
 use pliant_kernel_api::vector_math_functions::{
     VectorMathFunction, VectorMathOperation, vector_math_function_for,
 };
@@ -20,7 +20,7 @@ use super::emit_stage_loops::{
 use super::loop_nest_stages::{Axis, Reduction, Stage};
 use super::reduction_loops::{initial_value, store_target};
 use super::row_group_fusion::{parallel_row_loop, serial_loop};
-use super::vector_math_tiles::{MIN_POINTS, new_tile};
+use super::vector_math_tiles::{MIN_POINTS, call_on_elements, new_tile};
 use crate::access_guards;
 use crate::code_generator_vectors::has_widest_vectors;
 use crate::statement_traversal::substitute_expr;
@@ -48,17 +48,24 @@ pub fn accumulate_function(
     r: &Reduction,
     axis: Axis,
 ) -> Option<&'static VectorMathFunction> {
+    let dtype = f.buffer(store_target(s).0).dtype;
+    function_of(r.op, dtype).filter(|_| reads_operand_along(f, s, r, axis))
+}
+
+/// Whether vector math functions (`pliant_vec_*`) can read the operand of a reduction: the elements along `axis` are adjacent in
+/// memory, and nothing is computed from them before the reduction. Also checks that the axis may be long enough for a call, and
+/// that the code generator needs calls.
+pub(super) fn reads_operand_along(f: &PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> bool {
     let (buffer, _) = store_target(s);
-    let dtype = f.buffer(buffer).dtype;
-    let ExprData::Load(from, indices) = f.expr(r.value) else { return None };
-    let is_contiguous = *from != buffer
-        && f.buffer(*from).dtype == dtype
+    let ExprData::Load(from, indices) = f.expr(r.value) else { return false };
+    let few = f.as_int(axis.extent).is_some_and(|n| n < MIN_POINTS);
+    *from != buffer
+        && f.buffer(*from).dtype == f.buffer(buffer).dtype
         && is_contiguous_along(f, *from, indices, axis.var)
         && !indices.iter().any(|&i| access_guards::reads_memory(f, i))
         && s.guards.is_empty()
-        && !has_widest_vectors(f);
-    let few = f.as_int(axis.extent).is_some_and(|n| n < MIN_POINTS);
-    function_of(r.op, dtype).filter(|_| is_contiguous && !few)
+        && !few
+        && !has_widest_vectors(f)
 }
 
 /// Emits a serial loop over tiles of results, which computes all results along the axis.
@@ -128,11 +135,7 @@ fn tile_loops(
     });
     let row = substitute_expr(f, r.value, &FxHashMap::from_iter([(axis.var, at)]));
     let result = f.load(acc, &[zero]);
-    let (result, row) = (f.call(Intrin::AddressOf, &[result]), f.call(Intrin::AddressOf, &[row]));
-    let name = f.add_expr(ExprData::Str(function.symbol.into()));
-    let args = [name, result, result, row, points];
-    let call = f.add_expr(ExprData::Call(Intrin::CallExtern, args.into(), Ty::I64));
-    let call = f.add_stmt(StmtData::Evaluate(call));
+    let call = call_on_elements(f, function, &[result, result, row], points);
     let update = loop_nest(f, &s.axes[s.leading_spatial()..], call);
     let finish = strip_loops_by_position(f, points, &widths, &mut |f, offset| {
         let s = stage_at(f, offset);

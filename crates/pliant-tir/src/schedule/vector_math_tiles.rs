@@ -251,6 +251,21 @@ pub(super) fn new_tile(f: &mut PrimFunc, dtype: DType, size: i64) -> Buffer {
     })
 }
 
+/// Emits a call of a vector math function (`pliant_vec_*`). `elements` are the first element of the results and of each operand,
+/// and `count` is the number of elements.
+pub(super) fn call_on_elements(
+    f: &mut PrimFunc,
+    function: &VectorMathFunction,
+    elements: &[Expr],
+    count: Expr,
+) -> Stmt {
+    let mut args = vec![f.add_expr(ExprData::Str(function.symbol.into()))];
+    args.extend(elements.iter().map(|&element| f.call(Intrin::AddressOf, &[element])));
+    args.push(count);
+    let call = f.add_expr(ExprData::Call(Intrin::CallExtern, args.into(), Ty::I64));
+    f.add_stmt(StmtData::Evaluate(call))
+}
+
 impl TiledValue {
     /// Adds calls of vector math functions (`pliant_vec_*`) for the elementary functions in an expression. Returns the expression
     /// with the functions replaced by loads of their results.
@@ -365,7 +380,6 @@ impl TiledValue {
         let first = map(f, base);
         let origin = FxHashMap::from_iter([(axis, first), (self.position, zero)]);
         let mut result_tile = Some(call.tile);
-        let mut args = vec![f.add_expr(ExprData::Str(function.symbol.into()))];
         let result = match target {
             Some((buffer, indices)) => {
                 let indices: Vec<Expr> =
@@ -377,11 +391,10 @@ impl TiledValue {
                 f.load(call.tile, &[zero])
             }
         };
-        args.push(f.call(Intrin::AddressOf, &[result]));
+        let mut elements = vec![result];
         for &arg in &call.args {
             if self.is_contiguous_operand(f, arg, axis, function.operand_dtype) {
-                let element = substitute_expr(f, arg, &origin);
-                args.push(f.call(Intrin::AddressOf, &[element]));
+                elements.push(substitute_expr(f, arg, &origin));
                 continue;
             }
             // The first computed operand shares the tile of the results, if there is one and the types are equal.
@@ -409,12 +422,9 @@ impl TiledValue {
                 );
                 f.store(tile, &[offset], value)
             }));
-            let element = f.load(tile, &[zero]);
-            args.push(f.call(Intrin::AddressOf, &[element]));
+            elements.push(f.load(tile, &[zero]));
         }
-        args.push(points);
-        let call = f.add_expr(ExprData::Call(Intrin::CallExtern, args.into(), Ty::I64));
-        out.push(f.add_stmt(StmtData::Evaluate(call)));
+        out.push(call_on_elements(f, function, &elements, points));
     }
 
     /// Whether an operand is contiguous in memory along the axis, with the element type that the function requires, so that it
