@@ -28,6 +28,7 @@ const LAYERS: &[(&str, u32, &[&str])] = &[
     ("pliant-cranelift", 4, &["pliant-codegen", "pliant-kernels", "pliant-exec"]),
     ("pliant-llvm", 4, &["pliant-codegen", "pliant-kernels", "pliant-exec"]),
     ("pliant-vm", 4, &["pliant-exec"]),
+    ("pliant-runtime", 4, &["pliant-exec", "pliant-kernels", "pliant-vm"]),
     ("pliant-onnx", 5, &[]),
     ("pliant", 5, &["pliant-onnx"]),
     ("pliant-cli", 6, &[]),
@@ -38,7 +39,7 @@ const LAYERS: &[(&str, u32, &[&str])] = &[
 ];
 
 /// The crates that run programs, which must not depend on the compiler.
-const RUNTIME_ONLY: &[&str] = &["pliant-exec", "pliant-vm", "pliant-kernels"];
+const RUNTIME_ONLY: &[&str] = &["pliant-exec", "pliant-vm", "pliant-kernels", "pliant-runtime"];
 
 /// The crates of the compiler. No crate of [`RUNTIME_ONLY`] may depend on them.
 const COMPILER: &[&str] = &[

@@ -20,6 +20,7 @@
 //! The implementations are in `pliant-kernels`.
 
 mod error;
+pub mod host_function_names;
 mod kernel_call;
 mod kernel_declaration;
 pub mod kernels;

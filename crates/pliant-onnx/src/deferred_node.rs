@@ -2,7 +2,7 @@
 //!
 //! Most converters need the ranks of the operands, and some need sizes or values. If these are
 //! unknown during the import, the program calls the host function
-//! [`crate::host_functions::NODE`] and passes the node as a model of its own. The host imports
+//! [`pliant_kernel_api::host_function_names::NODE`] and passes the node as a model of its own. The host imports
 //! that model for the actual ranks, as an ordinary program with symbolic sizes. If the ranks are
 //! not sufficient, it imports the model for the actual sizes and small integer values.
 //!

@@ -19,7 +19,6 @@ mod external_data;
 mod failed_node_recorder;
 mod graph_checker;
 mod graph_import;
-pub mod host_functions;
 mod import_deadline;
 mod import_error;
 mod import_limits;

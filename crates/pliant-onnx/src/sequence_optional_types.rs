@@ -1,15 +1,14 @@
 //! [`ObjectType`]: the ONNX type of a value whose type is not a tensor type of the program, such as a sequence or an optional.
 //!
 //! Sequences of known length and optionals of known presence are eliminated during the import. If the length or the presence is
-//! non-constant, the value is an opaque object of the program ([`crate::host_functions`]). Its object type describes what it
-//! contains.
+//! non-constant, the value is an opaque object of the program ([`pliant_kernel_api::host_function_names`]). Its object type
+//! describes what it contains.
 
 use pliant_ir::op::CALL_PURE_PACKED;
 use pliant_ir::relax::{Expr, TensorShape, TypeData};
 use pliant_ir::{Attrs, DType};
 use pliant_sym::{Sym, SymArena, SymVar};
 
-use crate::host_functions;
 use crate::import_error::Problem;
 use crate::imported_value::Value;
 use crate::initializer_tensors;
@@ -18,6 +17,7 @@ use crate::proto::TypeProto;
 use crate::proto::tensor_proto::DataType;
 use crate::proto::tensor_shape_proto::dimension;
 use crate::proto::type_proto::Value as TypeValue;
+use pliant_kernel_api::host_function_names;
 
 /// The ONNX type of a dynamically typed value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,7 +117,7 @@ impl ObjectType {
         }
     }
 
-    /// The type in the text format that the host function [`host_functions::INPUT`] parses.
+    /// The type in the text format that the host function [`host_function_names::INPUT`] parses.
     pub fn text(&self, syms: &SymArena) -> String {
         match self {
             ObjectType::Tensor { dtype, dims, .. } => {
@@ -278,7 +278,7 @@ impl Node<'_, '_> {
                     operands.push(e);
                 }
                 Ok((
-                    self.call_host(host_functions::SEQUENCE, &operands)?,
+                    self.call_host(host_function_names::SEQUENCE, &operands)?,
                     ObjectType::Sequence(Box::new(object_type)),
                 ))
             }

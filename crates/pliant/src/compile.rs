@@ -17,6 +17,7 @@ use pliant_pass::{
     CancelToken, DumpIr, Instrument, ModulePass, PassContext, Sequential, Timing, TimingEntry,
     Verify,
 };
+use pliant_runtime::Signature;
 use pliant_tensor::memory_reserve;
 
 use crate::background_optimization;
@@ -30,7 +31,7 @@ use crate::module_inspection::verify;
 use crate::offload_explanation::{Explanation, remark_slow_loops};
 use crate::packed_name_conflicts;
 use crate::pass_registry::canonical_pass_name;
-use crate::signature::{Signature, signatures};
+use crate::signature::signatures;
 
 /// Creates the pass context that the compile options describe. Every call creates new dump and
 /// timing instruments.

@@ -8,6 +8,7 @@ use pliant_codegen::CodegenOptions;
 use pliant_exec::Executable;
 use pliant_ir::IRModule;
 use pliant_pass::TimingEntry;
+use pliant_runtime::Signature;
 use pliant_vm::{LoopFuncTable, VirtualMachine, VmOptions};
 
 use crate::background_optimization::{self, Optimization};
@@ -17,7 +18,6 @@ use crate::compile_options::{CompileOptions, Target};
 use crate::error::Error;
 use crate::loop_codegen;
 use crate::offload_explanation::Explanation;
-use crate::signature::Signature;
 
 /// A compiled program. Clones share the program.
 ///

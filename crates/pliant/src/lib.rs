@@ -47,6 +47,7 @@ mod compile_and_model_stats;
 mod compile_options;
 mod compiled_module;
 mod constant_evaluator;
+mod deferred_node;
 mod dynamic_operators;
 mod error;
 mod function_profile;
@@ -56,7 +57,6 @@ mod loop_codegen;
 mod model;
 mod module_inspection;
 mod offload_explanation;
-mod onnx_host_functions;
 mod packed_name_conflicts;
 mod pass_registry;
 mod program_cache;
@@ -73,7 +73,7 @@ pub use compiled_module::CompiledModule;
 pub use dynamic_operators::operator_programs;
 pub use error::{Error, ErrorKind};
 pub use function_profile::{CalleeProfile, Profile, profile};
-pub use library_packed_functions::{call_library, register_library};
+pub use library_packed_functions::register_library;
 pub use model::Model;
 pub use module_inspection::{print, stage_text, verify};
 pub use offload_explanation::Explanation;
@@ -291,6 +291,7 @@ pub use pliant_pass::{
     CancelToken, FunctionPass, Instrument, ModulePass, PassContext, PassError, PassInfo,
     RemarkKind, TimingEntry, Verify,
 };
+pub use pliant_runtime::{Dim, Signature, ValueInfo, call_library};
 pub use pliant_tensor::memory_reserve::{Allocator, prepare as prepare_for_shortage};
 pub use pliant_tensor::{Tensor, held_bytes, memory_limit, set_memory_limit};
 /// Options of one run, such as a time limit.
@@ -449,7 +450,7 @@ pub use pliant_vm::{
     CallEvent, CalleeKind, InstrumentAction, LibraryFunc, PackedFunc, TraceEntry, Value, VmError,
 };
 pub use script_parsing::{Script, parse, parse_file};
-pub use signature::{Dim, Signature, ValueInfo, signatures};
+pub use signature::{signatures, unknown_input_help};
 pub use user_operators::register_op;
 
 /// The README and the pages of `docs/embed`, whose code runs as documentation tests.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pliant_diag::SourceMap;
 use pliant_ir::IRModule;
 use pliant_onnx::{ImportOptions, Limits};
+use pliant_runtime::{Signature, ValueInfo};
 use pliant_tensor::Tensor;
 use pliant_vm::{RunOptions, Value, VirtualMachine};
 
@@ -15,7 +16,7 @@ use crate::compile_and_model_stats::ModelStats;
 use crate::compile_options::CompileOptions;
 use crate::compiled_module::CompiledModule;
 use crate::error::Error;
-use crate::signature::{Signature, ValueInfo};
+use crate::signature::unknown_input_help;
 
 /// A compiled program and a VM that runs it, callable from any thread.
 ///
@@ -198,7 +199,7 @@ impl Model {
         })?;
         let names = signature.feed_names();
         if let Some((name, _)) = feeds.iter().find(|(n, _)| !names.contains(n)) {
-            let help = signature.unknown_input_help(name);
+            let help = unknown_input_help(signature, name);
             return Err(Error::option(
                 format!("a value is passed for '{name}', but there is no input '{name}'"),
                 help,

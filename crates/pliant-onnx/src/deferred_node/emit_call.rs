@@ -1,4 +1,4 @@
-//! Emits calls of the host function [`host_functions::NODE`] for nodes that are imported at run time.
+//! Emits calls of the host function [`host_function_names::NODE`] for nodes that are imported at run time.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr, TensorShape, TypeData};
@@ -9,7 +9,7 @@ use super::infer_results::{PartialType, infer_result_types};
 use super::{DeferredNode, constant_initializer};
 use crate::failed_node_recorder::captured_names;
 use crate::graph_import::Importer;
-use crate::host_functions;
+use pliant_kernel_api::host_function_names;
 use crate::import_error::{Problem, ProblemKind};
 use crate::imported_value::Value;
 use crate::node::Node;
@@ -67,7 +67,7 @@ impl Importer<'_> {
         for operand in operands {
             args.push(n.materialize(operand)?);
         }
-        let call = n.call_host(host_functions::NODE, &args)?;
+        let call = n.call_host(host_function_names::NODE, &args)?;
         let parts = match results.len() {
             1 => vec![call],
             count => n.dynamic_tuple_fields(call, count),

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{DimSpec, ImportOptions, Importer, identifier};
 use crate::dim_symbols::has_name;
-use crate::host_functions;
+use pliant_kernel_api::host_function_names;
 use crate::import_error::Problem;
 use crate::imported_value::Value;
 use crate::initializer_tensors;
@@ -137,7 +137,7 @@ impl<'m> Importer<'m> {
         let text = object_type.text(&node.func().syms);
         let (name, text) = (node.func().str_value(name), node.func().str_value(&text));
         Ok(Value::Object(
-            node.call_host(host_functions::INPUT, &[params, name, text])?,
+            node.call_host(host_function_names::INPUT, &[params, name, text])?,
             object_type,
         ))
     }

@@ -4,7 +4,7 @@ use pliant_ir::DType;
 use pliant_ir::relax::Expr;
 
 use super::{OnnxOp, op};
-use crate::host_functions;
+use pliant_kernel_api::host_function_names;
 use crate::import_error::Problem;
 use crate::imported_value::Value;
 use crate::initializer_tensors;
@@ -48,6 +48,6 @@ fn unsupported_bits(name: &str) -> Problem {
 fn cast_bits(n: &mut Node<'_, '_>, x: Expr, to: DType) -> ExprResult {
     let dims = n.dims(x)?;
     let element = n.func().dtype_value(to);
-    let y = n.call_host(host_functions::BITCAST, &[x, element])?;
+    let y = n.call_host(host_function_names::BITCAST, &[x, element])?;
     Ok(n.object_to_tensor(y, Some(&dims), to))
 }

@@ -1,7 +1,7 @@
 //! Converter of `Det`, which calls a host function.
 
 use super::{OnnxOp, op};
-use crate::host_functions;
+use pliant_kernel_api::host_function_names;
 use crate::import_error::Problem;
 use crate::node::{ConvertResult, Node};
 
@@ -18,6 +18,6 @@ fn det(n: &mut Node<'_, '_>) -> ConvertResult {
     };
     let square = n.func().syms.eq(*rows, *columns);
     n.importer.record_constraint(square);
-    let y = n.call_host(host_functions::DET, &[x])?;
+    let y = n.call_host(host_function_names::DET, &[x])?;
     Ok(vec![n.object_to_tensor(y, Some(batch), dtype).into()])
 }

@@ -7,7 +7,7 @@ use pliant_sym::Sym;
 use pliant_tensor::Tensor;
 
 use super::{OnnxOp, op};
-use crate::host_functions;
+use pliant_kernel_api::host_function_names;
 use crate::import_error::Problem;
 use crate::imported_value::{SymTensor, Value};
 use crate::node::{ConvertResult, ExprResult, Node};
@@ -35,7 +35,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 fn optional_has_element(n: &mut Node<'_, '_>) -> ConvertResult {
     match n.input(0) {
         Value::Object(e, ObjectType::Optional(_)) => {
-            let has = n.call_host(host_functions::OPTIONAL_HAS, &[e])?;
+            let has = n.call_host(host_function_names::OPTIONAL_HAS, &[e])?;
             Ok(vec![n.object_to_tensor(has, Some(&[]), DType::Bool).into()])
         }
         value => {
@@ -49,7 +49,7 @@ fn optional_has_element(n: &mut Node<'_, '_>) -> ConvertResult {
 fn optional_get_element(n: &mut Node<'_, '_>) -> ConvertResult {
     match n.value(0)? {
         Value::Object(e, ObjectType::Optional(object_type)) => {
-            let content = n.call_host(host_functions::OPTIONAL_GET, &[e])?;
+            let content = n.call_host(host_function_names::OPTIONAL_GET, &[e])?;
             Ok(vec![n.value_of_object(content, &object_type)?])
         }
         other => Ok(vec![other]),
@@ -126,7 +126,7 @@ fn sequence_at(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let (items, object_type) = sequence_object(n)?;
     let position = n.tensor(1)?;
-    let item = n.call_host(host_functions::SEQUENCE_AT, &[items, position])?;
+    let item = n.call_host(host_function_names::SEQUENCE_AT, &[items, position])?;
     Ok(vec![n.value_of_object(item, &object_type)?])
 }
 
@@ -144,7 +144,7 @@ fn sequence_erase(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let (items, object_type) = sequence_object(n)?;
     let position = position_operand(n, 1)?;
-    let rest = n.call_host(host_functions::SEQUENCE_ERASE, &[items, position])?;
+    let rest = n.call_host(host_function_names::SEQUENCE_ERASE, &[items, position])?;
     Ok(vec![Value::Object(rest, ObjectType::Sequence(Box::new(object_type)))])
 }
 
@@ -172,7 +172,7 @@ fn sequence_insert(n: &mut Node<'_, '_>) -> ConvertResult {
     let (items, object_type) = sequence_object(n)?;
     let (item, item_type) = n.object_of_value(&item)?;
     let position = position_operand(n, 2)?;
-    let more = n.call_host(host_functions::SEQUENCE_INSERT, &[items, item, position])?;
+    let more = n.call_host(host_function_names::SEQUENCE_INSERT, &[items, item, position])?;
     Ok(vec![Value::Object(more, ObjectType::Sequence(Box::new(object_type.join(&item_type)?)))])
 }
 
@@ -183,7 +183,7 @@ fn sequence_length(n: &mut Node<'_, '_>) -> ConvertResult {
             Ok(vec![SymTensor::scalar(length).into()])
         }
         Sequence::Dynamic(e, _) => {
-            let length = n.call_host(host_functions::SEQUENCE_LENGTH, &[e])?;
+            let length = n.call_host(host_function_names::SEQUENCE_LENGTH, &[e])?;
             Ok(vec![n.object_to_tensor(length, Some(&[]), DType::Int64).into()])
         }
     }
@@ -245,7 +245,7 @@ fn concat_dynamic(
         None => None,
     };
     let (axis, new) = (n.int_operand(axis), n.int_operand(i64::from(new)));
-    let joined = n.call_host(host_functions::SEQUENCE_CONCAT, &[items, axis, new])?;
+    let joined = n.call_host(host_function_names::SEQUENCE_CONCAT, &[items, axis, new])?;
     let object_type = ObjectType::Tensor { dtype: *dtype, narrow: *narrow, dims: whole };
     Ok(vec![n.value_of_object(joined, &object_type)?])
 }
@@ -314,7 +314,7 @@ fn split_dynamic(
     let index = n.has_input(1);
     let lengths = if index { n.tensor(1)? } else { n.null_value()? };
     let (at, kept) = (n.int_operand(axis as i64), n.int_operand(i64::from(keep)));
-    let parts = n.call_host(host_functions::SEQUENCE_SPLIT, &[x, lengths, at, kept])?;
+    let parts = n.call_host(host_function_names::SEQUENCE_SPLIT, &[x, lengths, at, kept])?;
     let mut item_dims: Vec<Option<Sym>> = dims.iter().copied().map(Some).collect();
     match index || keep {
         true => item_dims[axis] = None,

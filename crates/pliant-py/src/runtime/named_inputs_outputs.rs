@@ -51,7 +51,7 @@ pub fn ordered_arguments<'py>(
     for key in feeds.keys() {
         let key: String = key.extract()?;
         if !names.contains(&&*key) {
-            let help = signature.unknown_input_help(&key);
+            let help = pliant::unknown_input_help(signature, &key);
             return Err(Error::Value(format!(
                 "run: feeds has a value for '{key}', but there is no input '{key}' ({help})"
             )));

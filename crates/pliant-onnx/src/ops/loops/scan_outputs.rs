@@ -6,7 +6,7 @@ use pliant_ir::relax::Expr;
 use pliant_sym::Sym;
 
 use super::loop_state::{LoopCondition, LoopState, while_loop};
-use crate::host_functions;
+use pliant_kernel_api::host_function_names;
 use crate::import_error::Problem;
 use crate::imported_value::Value;
 use crate::node::{ExprResult, Node};
@@ -47,7 +47,7 @@ impl ScanOutput {
         let known = dims.as_deref().unwrap_or_default();
         let empty: Vec<Sym> = known.iter().map(|d| d.unwrap_or(zero)).collect();
         let (empty, element) = (n.func().shape(&empty), n.func().dtype_value(*dtype));
-        let all = n.call_host(host_functions::CHAIN_STACK, &[self.chain, empty, element])?;
+        let all = n.call_host(host_function_names::CHAIN_STACK, &[self.chain, empty, element])?;
         let dims =
             dims.as_ref().map(|dims| [Some(iterations)].iter().chain(dims).copied().collect());
         n.value_of_object(all, &ObjectType::Tensor { dtype: *dtype, narrow: *narrow, dims })
@@ -58,7 +58,7 @@ impl ScanOutput {
     /// # Errors
     /// If type inference fails.
     pub fn to_sequence(&self, n: &mut Node<'_, '_>) -> Result<Value, Problem> {
-        let all = n.call_host(host_functions::CHAIN_SEQUENCE, &[self.chain])?;
+        let all = n.call_host(host_function_names::CHAIN_SEQUENCE, &[self.chain])?;
         Ok(Value::Object(all, ObjectType::Sequence(Box::new(self.object_type.clone()))))
     }
 }
@@ -96,7 +96,7 @@ pub(in crate::ops) fn collecting_loop(
                 (n.object_of_value(chain)?, n.object_of_value(part)?);
             object_types.push(object_type.erase_inner_symbols(&n.func().syms, outer));
             let same_type = n.int_operand(i64::from(same_type));
-            let more = n.call_host(host_functions::CHAIN_PUSH, &[chain, part, same_type])?;
+            let more = n.call_host(host_function_names::CHAIN_PUSH, &[chain, part, same_type])?;
             next.push(Value::Object(more, ObjectType::Internal));
         }
         Ok(next)

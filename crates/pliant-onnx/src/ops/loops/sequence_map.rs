@@ -3,7 +3,7 @@
 use pliant_ir::DType;
 
 use super::{collecting_loop, convert_body, increment, is_below};
-use crate::host_functions;
+use pliant_kernel_api::host_function_names;
 use crate::import_error::Problem;
 use crate::imported_value::Value;
 use crate::node::{ConvertResult, Node};
@@ -67,7 +67,7 @@ fn map_in_loop(n: &mut Node<'_, '_>, graph: &GraphProto, inputs: &[Value]) -> Co
         });
     }
     let (first, _) = n.object_of_value(&all[0])?;
-    let length = n.call_host(host_functions::SEQUENCE_LENGTH, &[first])?;
+    let length = n.call_host(host_function_names::SEQUENCE_LENGTH, &[first])?;
     let length = n.object_to_tensor(length, Some(&[]), DType::Int64);
     let mut iteration = |n: &mut Node<'_, '_>, state: &[Value]| {
         let index = n.materialize(&state[0])?;
@@ -75,7 +75,7 @@ fn map_in_loop(n: &mut Node<'_, '_>, graph: &GraphProto, inputs: &[Value]) -> Co
         for input in &all {
             items.push(match input {
                 Value::Object(e, ObjectType::Sequence(object_type)) => {
-                    let item = n.call_host(host_functions::SEQUENCE_AT, &[*e, index])?;
+                    let item = n.call_host(host_function_names::SEQUENCE_AT, &[*e, index])?;
                     n.value_of_object(item, object_type)?
                 }
                 other => other.clone(),

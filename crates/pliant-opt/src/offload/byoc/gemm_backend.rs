@@ -11,6 +11,7 @@ use pliant_ir::relax::type_lattice::prove_dims_equal;
 use pliant_ir::relax::visit::bindings;
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, DType, IRModule, Op};
+use pliant_kernel_api::host_function_names::{GEMM, GEMM_ACTIVATIONS};
 use pliant_pass::pattern::{Pattern, is_op, wildcard};
 use pliant_pass::{ModulePass, PassContext, PassError};
 use pliant_sym::Proof;
@@ -22,17 +23,6 @@ use crate::offload::run_codegen::RunCodegen;
 
 /// The name of the backend.
 pub const NAME: &str = "gemm";
-/// The prefix of the names of the packed functions of the backend, such as `pliant.gemm.bias`.
-pub const SYMBOL: &str = "pliant.gemm";
-/// The activations that the packed functions can apply, each as (operator, suffix of the packed function's name).
-pub const ACTIVATIONS: &[(&str, &str)] = &[
-    ("relax.nn.relu", "relu"),
-    ("relax.nn.gelu", "gelu"),
-    ("relax.nn.gelu_tanh", "gelu_tanh"),
-    ("relax.nn.silu", "silu"),
-    ("relax.sigmoid", "sigmoid"),
-    ("relax.tanh", "tanh"),
-];
 
 const MATMUL: Op = Op::new("relax.matmul");
 const ADD: Op = Op::new("relax.add");
@@ -41,7 +31,7 @@ const PERMUTE_DIMS: Op = Op::new("relax.permute_dims");
 /// Creates the patterns of the backend, from the smallest to the largest. Patterns at the end are tried first.
 pub(super) fn patterns() -> Vec<FusionPattern> {
     let mut out = Vec::new();
-    for activation in std::iter::once(None).chain(ACTIVATIONS.iter().map(Some)) {
+    for activation in std::iter::once(None).chain(GEMM_ACTIVATIONS.iter().map(Some)) {
         for bias in [false, true] {
             for transposed in [false, true] {
                 let size = [activation.is_some(), bias, transposed].iter().filter(|x| **x).count();
@@ -201,7 +191,7 @@ fn packed_function(inner: &Function) -> Option<Generated> {
         ExprData::Var(v) => inner.params().iter().position(|p| p == v),
         _ => None,
     };
-    let mut symbol = String::from(SYMBOL);
+    let mut symbol = String::from(GEMM);
     let (mut args, mut transposed): (Vec<usize>, Option<(Var, usize)>) = (Vec::new(), None);
     let mut last: Option<Var> = None;
     for (_, b) in bindings(inner) {
@@ -233,7 +223,7 @@ fn packed_function(inner: &Function) -> Option<Generated> {
                 last = Some(b.var);
             }
             op => {
-                let (_, suffix) = ACTIVATIONS.iter().find(|(name, _)| *name == op.name())?;
+                let (_, suffix) = GEMM_ACTIVATIONS.iter().find(|(name, _)| *name == op.name())?;
                 symbol.push('.');
                 symbol.push_str(suffix);
                 last = Some(b.var);

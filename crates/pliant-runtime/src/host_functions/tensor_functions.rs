@@ -2,7 +2,7 @@
 //! and determinants.
 
 use pliant_exec::abi::KernelRuntime;
-use pliant_onnx::host_functions;
+use pliant_kernel_api::host_function_names;
 use pliant_tensor::{DType, Reserved, Tensor};
 use pliant_vm::{CheckKind, Value, VmError};
 
@@ -12,7 +12,7 @@ use super::{Outcome, argument_error, value_error};
 /// another type of the same size.
 pub(super) fn bitcast(args: &[Value]) -> Outcome {
     let [Value::Tensor(x), Value::DType(dtype)] = args else {
-        return Err(argument_error(host_functions::BITCAST, args));
+        return Err(argument_error(host_function_names::BITCAST, args));
     };
     if x.dtype().size() != dtype.size() {
         return Err(value_error(format!(
@@ -34,7 +34,7 @@ pub(super) fn bitcast(args: &[Value]) -> Outcome {
 /// in float64. `x` has shape `[..., n, n]`, and the result has the batch dims and the data type of
 /// `x`.
 pub(super) fn det(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
-    let [Value::Tensor(x)] = args else { return Err(argument_error(host_functions::DET, args)) };
+    let [Value::Tensor(x)] = args else { return Err(argument_error(host_function_names::DET, args)) };
     let [batch @ .., rows, columns] = x.shape() else {
         let text =
             format!("the operand of Det must have at least 2 dims, but has shape {:?}", x.shape());

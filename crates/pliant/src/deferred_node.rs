@@ -7,11 +7,12 @@
 //! attempt treats all operands except the first one this way, and the third attempt all operands.
 
 use pliant_exec::abi::KernelRuntime;
+use pliant_kernel_api::host_function_names::NODE;
 use pliant_onnx::{DeferredNode, OperandSpec, Specialization};
+use pliant_runtime::argument_error;
 use pliant_tensor::Tensor;
 use pliant_vm::{CheckKind, Value, VirtualMachine, VmError};
 
-use super::{Outcome, argument_error};
 use crate::compile::compile;
 use crate::compile_options::CompileOptions;
 use crate::program_cache::Programs;
@@ -21,15 +22,14 @@ static PROGRAMS: Programs<(String, Vec<OperandSpec>), String> = Programs::new();
 
 /// Host function with the arguments `(node, operands...)`: runs the node. Returns its result, or a
 /// tuple of its results if there are several.
-pub(super) fn call(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
-    let name = pliant_onnx::host_functions::NODE;
-    let [Value::Str(text), operands @ ..] = args else { return Err(argument_error(name, args)) };
+pub(crate) fn call(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
+    let [Value::Str(text), operands @ ..] = args else { return Err(argument_error(NODE, args)) };
     let tensor = |v: &Value| match v {
         Value::Tensor(t) => Some(t.clone()),
         _ => None,
     };
     let tensors: Option<Vec<Tensor>> = operands.iter().map(tensor).collect();
-    let tensors = tensors.ok_or_else(|| argument_error(name, args))?;
+    let tensors = tensors.ok_or_else(|| argument_error(NODE, args))?;
     let mut last_error = String::new();
     for specialization in Specialization::ALL {
         let specs: Vec<OperandSpec> = tensors

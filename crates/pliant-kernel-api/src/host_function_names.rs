@@ -1,9 +1,22 @@
-//! The names of the host functions that imported programs call. They implement sequences and
-//! optionals, whose length or presence may be non-constant.
+//! The names of the host functions that compiled programs may call besides library kernels.
 //!
-//! The crate `pliant` implements and registers these functions (`pliant/src/onnx_host_functions`). A dynamic
-//! sequence is a tuple. A chain is the linked list of values that the iterations of a loop collect.
+//! `pliant-runtime` implements and registers them, except [`NODE`], which compiles at run time and therefore belongs to the
+//! crate `pliant`. Imported ONNX models call the functions on sequences and optionals, whose length or presence may be
+//! non-constant. A dynamic sequence is a tuple. A chain is the linked list of values that the iterations of a loop collect.
 //! Appending to it does not copy the existing items.
+
+/// The prefix of the names of the matmul functions, which the offload backend `gemm` calls:
+/// `pliant.gemm[.t][.bias][.activation]`.
+pub const GEMM: &str = "pliant.gemm";
+/// The activations that the matmul functions can apply, each as (operator, suffix of the function's name).
+pub const GEMM_ACTIVATIONS: &[(&str, &str)] = &[
+    ("relax.nn.relu", "relu"),
+    ("relax.nn.gelu", "gelu"),
+    ("relax.nn.gelu_tanh", "gelu_tanh"),
+    ("relax.nn.silu", "silu"),
+    ("relax.sigmoid", "sigmoid"),
+    ("relax.tanh", "tanh"),
+];
 
 /// Creates a sequence. Arguments: `items...`.
 pub const SEQUENCE: &str = "pliant.sequence";
@@ -38,11 +51,10 @@ pub const DET: &str = "pliant.det";
 /// Checks that the input `name` has the given type, such as `sequence(float32[2, ?])` or `optional(int64)`, and returns its value.
 /// Arguments: `value, name, type`.
 pub const INPUT: &str = "pliant.onnx.input";
-/// Imports a node for the types of the operands, runs the node and returns its results ([`crate::DeferredNode`]). Arguments:
-/// `node, operands...`.
+/// Imports an ONNX node for the types of the operands, runs the node and returns its results. Arguments: `node, operands...`.
 pub const NODE: &str = "pliant.onnx.node";
 
-/// The names of all host functions.
+/// The names of the host functions that imported ONNX models call.
 pub const ALL: &[&str] = &[
     SEQUENCE,
     SEQUENCE_INSERT,

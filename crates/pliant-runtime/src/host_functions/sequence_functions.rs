@@ -3,7 +3,7 @@
 
 use std::ptr;
 
-use pliant_onnx::host_functions;
+use pliant_kernel_api::host_function_names;
 use pliant_tensor::{DType, Tensor, contiguous_strides};
 use pliant_vm::{CheckKind, Value, VmError};
 
@@ -41,7 +41,7 @@ fn position(operand: &Value, length: usize, count: usize) -> Result<usize, VmErr
 /// position, or at the end if the position is absent ([`Value::None`]).
 pub(super) fn insert(args: &[Value]) -> Outcome {
     let [Value::Tuple(items), item, index] = args else {
-        return Err(argument_error(host_functions::SEQUENCE_INSERT, args));
+        return Err(argument_error(host_function_names::SEQUENCE_INSERT, args));
     };
     let length = items.len();
     let index =
@@ -54,7 +54,7 @@ pub(super) fn insert(args: &[Value]) -> Outcome {
 /// without the last item if the position is absent ([`Value::None`]).
 pub(super) fn erase(args: &[Value]) -> Outcome {
     let [Value::Tuple(items), index] = args else {
-        return Err(argument_error(host_functions::SEQUENCE_ERASE, args));
+        return Err(argument_error(host_function_names::SEQUENCE_ERASE, args));
     };
     let length = items.len();
     let index = match index {
@@ -70,7 +70,7 @@ pub(super) fn erase(args: &[Value]) -> Outcome {
 /// Host function with the arguments `(sequence, position)`: returns the item at the position.
 pub(super) fn at(args: &[Value]) -> Outcome {
     let [Value::Tuple(items), at] = args else {
-        return Err(argument_error(host_functions::SEQUENCE_AT, args));
+        return Err(argument_error(host_function_names::SEQUENCE_AT, args));
     };
     Ok(items[position(at, items.len(), items.len())?].clone())
 }
@@ -78,14 +78,14 @@ pub(super) fn at(args: &[Value]) -> Outcome {
 /// Host function with the argument `(sequence)`: returns the length of the sequence as an int64 scalar.
 pub(super) fn length(args: &[Value]) -> Outcome {
     let [Value::Tuple(items)] = args else {
-        return Err(argument_error(host_functions::SEQUENCE_LENGTH, args));
+        return Err(argument_error(host_function_names::SEQUENCE_LENGTH, args));
     };
     Ok(Value::Tensor(Tensor::scalar(items.len() as i64)?))
 }
 
 /// Host function with the argument `(optional)`: returns whether the optional holds a value, as a bool scalar.
 pub(super) fn has(args: &[Value]) -> Outcome {
-    let [value] = args else { return Err(argument_error(host_functions::OPTIONAL_HAS, args)) };
+    let [value] = args else { return Err(argument_error(host_function_names::OPTIONAL_HAS, args)) };
     Ok(Value::Tensor(Tensor::scalar(!matches!(value, Value::None))?))
 }
 
@@ -94,7 +94,7 @@ pub(super) fn get(args: &[Value]) -> Outcome {
     match args {
         [Value::None] => Err(value_error("the optional is empty, so it has no value to return")),
         [value] => Ok(value.clone()),
-        _ => Err(argument_error(host_functions::OPTIONAL_GET, args)),
+        _ => Err(argument_error(host_function_names::OPTIONAL_GET, args)),
     }
 }
 
@@ -112,10 +112,10 @@ fn axis_of(axis: i64, rank: usize) -> Result<usize, VmError> {
 /// If `new` is not 0, stacks them along a new axis instead.
 pub(super) fn concat(args: &[Value]) -> Outcome {
     let [Value::Tuple(items), Value::Int(axis), new] = args else {
-        return Err(argument_error(host_functions::SEQUENCE_CONCAT, args));
+        return Err(argument_error(host_function_names::SEQUENCE_CONCAT, args));
     };
     let new =
-        new.as_int().ok_or_else(|| argument_error(host_functions::SEQUENCE_CONCAT, args))? != 0;
+        new.as_int().ok_or_else(|| argument_error(host_function_names::SEQUENCE_CONCAT, args))? != 0;
     let tensors: Option<Vec<&Tensor>> = items.iter().map(Value::as_tensor).collect();
     let tensors = tensors.ok_or_else(|| {
         value_error("a sequence to be concatenated contains an item that is not a tensor")
@@ -200,10 +200,10 @@ fn slice_axis(joined: &Tensor, axis: usize, start: i64, length: i64) -> Result<T
 /// parts have length 1, and `keepdims` 0 removes the axis from them.
 pub(super) fn split(args: &[Value]) -> Outcome {
     let [Value::Tensor(x), lengths, Value::Int(axis), keepdims] = args else {
-        return Err(argument_error(host_functions::SEQUENCE_SPLIT, args));
+        return Err(argument_error(host_function_names::SEQUENCE_SPLIT, args));
     };
     let keepdims =
-        keepdims.as_int().ok_or_else(|| argument_error(host_functions::SEQUENCE_SPLIT, args))? != 0;
+        keepdims.as_int().ok_or_else(|| argument_error(host_function_names::SEQUENCE_SPLIT, args))? != 0;
     let x = x.to_contiguous()?;
     let axis = axis_of(*axis, x.ndim())?;
     let size = x.shape()[axis];
@@ -226,7 +226,7 @@ pub(super) fn split(args: &[Value]) -> Outcome {
             (equal_parts(size, integer(t, "the length of the parts of a split")?)?, false)
         }
         Value::Tensor(t) if t.dtype() != DType::UInt64 => (t.to_i64_vec()?, false),
-        _ => return Err(argument_error(host_functions::SEQUENCE_SPLIT, args)),
+        _ => return Err(argument_error(host_function_names::SEQUENCE_SPLIT, args)),
     };
     let total = lengths.iter().try_fold(0i64, |a, &l| a.checked_add(l).filter(|_| l >= 0));
     if total != Some(size) {

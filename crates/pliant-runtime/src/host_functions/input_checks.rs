@@ -1,7 +1,7 @@
 //! Checks inputs of an imported model that are sequences or optionals against the model's
 //! declarations, before the model runs.
 
-use pliant_onnx::host_functions;
+use pliant_kernel_api::host_function_names;
 use pliant_tensor::Tensor;
 use pliant_vm::{CheckKind, Value, VmError};
 
@@ -11,13 +11,13 @@ use super::{Outcome, argument_error};
 /// the declaration of the input, otherwise fails.
 pub(super) fn check(args: &[Value]) -> Outcome {
     let [value, Value::Str(name), Value::Str(kind)] = args else {
-        return Err(argument_error(host_functions::INPUT, args));
+        return Err(argument_error(host_function_names::INPUT, args));
     };
     check_value(value, &format!("input '{name}'"), kind)?;
     Ok(value.clone())
 }
 
-/// Checks a value against a declaration in the form that [`pliant_onnx::host_functions::INPUT`] describes.
+/// Checks a value against a declaration in the form that [`pliant_kernel_api::host_function_names::INPUT`] describes.
 /// `what` names the value in errors.
 fn check_value(value: &Value, what: &str, kind: &str) -> Result<(), VmError> {
     let inner = |word: &str| kind.strip_prefix(word)?.strip_suffix(')');

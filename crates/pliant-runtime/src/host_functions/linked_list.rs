@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use pliant_onnx::host_functions;
+use pliant_kernel_api::host_function_names;
 use pliant_tensor::{Reserved, Tensor};
 use pliant_vm::{CheckKind, Value, VmError};
 
@@ -94,7 +94,7 @@ fn items(value: &Value) -> Result<Vec<Value>, VmError> {
 /// `same_shape` is 0, the item must have the shape and data type of the chain's last item.
 pub(super) fn push(args: &[Value]) -> Outcome {
     let [previous, item, same_shape] = args else {
-        return Err(argument_error(host_functions::CHAIN_PUSH, args));
+        return Err(argument_error(host_function_names::CHAIN_PUSH, args));
     };
     let previous = chain(previous)?;
     if same_shape.as_int() != Some(0)
@@ -118,7 +118,7 @@ pub(super) fn push(args: &[Value]) -> Outcome {
 
 /// Host function with the argument `(chain)`: returns the items of the chain as a sequence.
 pub(super) fn sequence(args: &[Value]) -> Outcome {
-    let [last] = args else { return Err(argument_error(host_functions::CHAIN_SEQUENCE, args)) };
+    let [last] = args else { return Err(argument_error(host_function_names::CHAIN_SEQUENCE, args)) };
     Ok(Value::tuple(items(last)?))
 }
 
@@ -126,7 +126,7 @@ pub(super) fn sequence(args: &[Value]) -> Outcome {
 /// If the chain has no items, the result has zero rows of that shape and type.
 pub(super) fn stack(args: &[Value]) -> Outcome {
     let [last, Value::Shape(shape), Value::DType(dtype)] = args else {
-        return Err(argument_error(host_functions::CHAIN_STACK, args));
+        return Err(argument_error(host_function_names::CHAIN_STACK, args));
     };
     let items = items(last)?;
     if items.is_empty() {
