@@ -8,6 +8,7 @@ use pliant_ir::tir::PrimFunc;
 use crate::compiled_bytecode_functions::CompiledBodies;
 use crate::compiled_loop_functions::CompiledKernels;
 use crate::error::CodegenError;
+use crate::object_code::{DataOf, ObjectTarget};
 
 /// A lowered loop function that a backend compiles: its name and its body.
 pub type KernelSource<'a> = (Arc<str>, &'a PrimFunc);
@@ -64,6 +65,27 @@ pub trait Backend: Send + Sync {
         funcs: &[KernelSource<'_>],
         options: &CodegenOptions,
     ) -> Result<CompiledKernels, CodegenError>;
+
+    /// Returns the size of the widest vectors for object code, as [`widest_vector_bytes`](Self::widest_vector_bytes) does for the
+    /// host CPU.
+    ///
+    /// # Errors
+    /// [`CodegenError::Host`]: the code generator does not know the target.
+    fn object_vector_bytes(&self, target: &ObjectTarget) -> Result<Option<usize>, CodegenError>;
+
+    /// Compiles lowered loop functions to one relocatable object file in ELF format. The file defines a single global symbol, the
+    /// header of the program (`pliant_exec::ahead_of_time_abi`). `data_of` creates the data of the file when the code is known.
+    ///
+    /// # Errors
+    /// The errors of [`compile`](Self::compile) and of `data_of`; [`CodegenError::Host`] also if the code generator does not know
+    /// the target.
+    fn compile_object(
+        &self,
+        funcs: &[KernelSource<'_>],
+        target: &ObjectTarget,
+        options: &CodegenOptions,
+        data_of: DataOf<'_>,
+    ) -> Result<Vec<u8>, CodegenError>;
 
     /// Compiles the bytecode functions of a program to native bodies: machine code that the VM runs instead of the bytecode.
     /// `pliant_exec::native_body_abi` defines their calling convention.

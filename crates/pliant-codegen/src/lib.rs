@@ -9,6 +9,7 @@
 //! | [`compiled_loop_functions`] | [`CompiledKernels`]: entry points, signatures, error messages and memory of loop functions |
 //! | [`error`] | [`CodegenError`] |
 //! | [`interrupt_polling`] | which loops poll the interrupt flag |
+//! | [`object_code`] | code and data of an object file, for programs that are compiled ahead of time |
 //! | [`prologue_plan`] | how a loop function loads and checks its arguments |
 //!
 //! The input of a backend is *lowered* loop functions. `pliant_tir::lowered_form_verifier` defines this form.
@@ -19,9 +20,11 @@ pub mod compiled_bytecode_functions;
 pub mod compiled_loop_functions;
 pub mod error;
 pub mod interrupt_polling;
+pub mod object_code;
 pub mod prologue_plan;
 
 pub use backend_trait::{Backend, CodegenOptions, KernelSource};
 pub use compiled_bytecode_functions::CompiledBodies;
 pub use compiled_loop_functions::{CompiledKernel, CompiledKernels, KernelSignature, ParamKind};
 pub use error::CodegenError;
+pub use object_code::{DataOf, ObjectCode, ObjectFunction, ObjectTarget, ProgramData};

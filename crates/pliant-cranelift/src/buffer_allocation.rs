@@ -102,7 +102,7 @@ impl FuncGen<'_, '_> {
     fn alloc_workspace(&mut self, buffer: Buffer, body: Stmt) -> Gen<()> {
         let bytes = self.buffer_bytes(buffer)?;
         let alloc = self.runtime_fn(OFFSET_ALLOC_WORKSPACE);
-        let sig = abi_signature(&self.unit.module, &[types::I64], types::I64);
+        let sig = abi_signature(&*self.unit.module, &[types::I64], types::I64);
         let sig = self.b.import_signature(sig);
         let call = self.b.ins().call_indirect(sig, alloc, &[bytes]);
         let address = self.b.inst_results(call)[0];
@@ -132,7 +132,7 @@ impl FuncGen<'_, '_> {
     /// Generates code that frees a workspace (scratch memory of the runtime).
     fn free_workspace(&mut self, address: Value) {
         let free = self.runtime_fn(OFFSET_FREE_WORKSPACE);
-        let mut sig = abi_signature(&self.unit.module, &[types::I64], types::I64);
+        let mut sig = abi_signature(&*self.unit.module, &[types::I64], types::I64);
         sig.returns.clear();
         let sig = self.b.import_signature(sig);
         self.b.ins().call_indirect(sig, free, &[address]);

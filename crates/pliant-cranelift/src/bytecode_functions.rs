@@ -21,7 +21,8 @@ use pliant_exec::native_body_abi::{
 use pliant_exec::{Executable, FuncDef, Instr, VmFunction, builtin_arity};
 use pliant_pool::parallel_map;
 
-use crate::compilation_unit::{UnitMemory, host_isa};
+use crate::code_target::host_isa;
+use crate::compilation_unit::UnitMemory;
 use crate::function_builder::{constant_mem_flags, mem_flags};
 
 /// A piece of a bytecode function: a range of its instructions that is compiled to one machine function. The fields are the

@@ -1,27 +1,29 @@
 //! Compilation units: a unit is a JIT module with several functions and the executable memory of their code.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, OnceLock};
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
-use cranelift_codegen::ir::{FuncRef, GlobalValueData, InstBuilder, Value, types};
+use cranelift_codegen::ir::{FuncRef, GlobalValueData, InstBuilder, Signature, Value, types};
 use cranelift_codegen::isa::OwnedTargetIsa;
-use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{DataId, FuncId, Linkage, Module, ModuleReloc};
 use indexmap::IndexMap;
 use pliant_codegen::error::Unsupported;
 use pliant_codegen::{
-    CodegenError, CodegenOptions, CompiledKernel, CompiledKernels, KernelSignature, KernelSource,
+    CodegenError, CodegenOptions, CompiledKernel, CompiledKernels, DataOf, KernelSignature,
+    KernelSource, ObjectCode, ObjectFunction,
 };
 use pliant_exec::abi::LoopFn;
+use pliant_exec::ahead_of_time_abi::Import;
 use pliant_ir::tir::PrimFunc;
-use pliant_kernels::{ExternFn, ExternTy, extern_fn, extern_fns};
-use rustc_hash::FxHashMap;
 
-use crate::function_builder::{GenError, abi_signature, extern_type};
+use crate::code_target::CodeTarget;
+use crate::function_builder::GenError;
+use crate::object_file::ObjectFile;
 
 /// Maximum number of values of a function that is compiled with the default (backtracking) register allocator. Larger
 /// functions use the single-pass allocator. The time of the default allocator grows with the cube of the number of
@@ -31,40 +33,6 @@ const MAX_BACKTRACKING_VALUES: usize = 1 << 14;
 
 /// Maximum size in bytes of a function's stack frame. Worker threads have a stack of 2 MiB.
 const MAX_FRAME_BYTES: u32 = 512 << 10;
-
-/// Returns Cranelift's description of the host CPU, with all its instruction sets.
-pub(crate) fn host_isa() -> Result<OwnedTargetIsa, CodegenError> {
-    static ISA: OnceLock<Result<OwnedTargetIsa, String>> = OnceLock::new();
-    ISA.get_or_init(|| make_isa("backtracking")).clone().map_err(CodegenError::Host)
-}
-
-/// Like [`host_isa`], but with a register allocator that takes linear time and spills more values to the stack.
-fn single_pass_isa() -> Result<OwnedTargetIsa, String> {
-    static ISA: OnceLock<Result<OwnedTargetIsa, String>> = OnceLock::new();
-    ISA.get_or_init(|| make_isa("single_pass")).clone()
-}
-
-fn make_isa(allocator: &str) -> Result<OwnedTargetIsa, String> {
-    let mut flags = settings::builder();
-    let verify = if cfg!(debug_assertions) { "true" } else { "false" };
-    for (name, value) in [
-        ("opt_level", "speed"),
-        ("regalloc_algorithm", allocator),
-        ("is_pic", "false"),
-        ("use_colocated_libcalls", "false"),
-        ("enable_verifier", verify),
-        ("unwind_info", "false"),
-        // Probes prevent a frame larger than a page from skipping the guard page.
-        ("enable_probestack", "true"),
-        ("probestack_strategy", "inline"),
-    ] {
-        flags
-            .set(name, value)
-            .map_err(|e| format!("the code generator rejects the setting {name}: {e}"))?;
-    }
-    let isa = cranelift_native::builder()?;
-    isa.finish(settings::Flags::new(flags)).map_err(|e| e.to_string())
-}
 
 /// The executable memory of a compilation unit. Dropping it frees the code.
 pub(crate) struct UnitMemory(Option<JITModule>);
@@ -90,12 +58,42 @@ impl Drop for UnitMemory {
     }
 }
 
+/// The module of a compilation unit, which collects its machine functions and data.
+#[expect(clippy::large_enum_variant, reason = "there is one module per compilation unit")]
+pub(crate) enum CodeModule {
+    /// Executable memory of this process. Code calls functions of the run-time library by their addresses.
+    Memory(JITModule),
+    /// An object file.
+    Object(ObjectFile),
+}
+
+impl Deref for CodeModule {
+    type Target = dyn Module;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            CodeModule::Memory(module) => module,
+            CodeModule::Object(file) => &file.module,
+        }
+    }
+}
+
+impl DerefMut for CodeModule {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        match self {
+            CodeModule::Memory(module) => module,
+            CodeModule::Object(file) => &mut file.module,
+        }
+    }
+}
+
 /// The state that the functions of a compilation unit share during code generation.
 pub(crate) struct Unit {
-    pub module: JITModule,
-    /// The external native functions that the compilation unit has declared so far, by the name under which generated code calls
-    /// them.
-    externs: FxHashMap<&'static str, FuncId>,
+    pub module: CodeModule,
+    /// The CPU for which code is generated.
+    target: CodeTarget,
+    /// The number of machine functions so far.
+    functions: usize,
     /// Whether the machine has fused multiply-add.
     pub has_fma: bool,
     /// Whether the machine is an x86-64. Its float minimum and maximum instructions need extra code for NaNs, because they return
@@ -113,19 +111,20 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    fn new(isa: &OwnedTargetIsa, options: &CodegenOptions) -> Unit {
-        let mut builder =
-            JITBuilder::with_isa(isa.clone(), cranelift_module::default_libcall_names());
-        for f in extern_fns() {
-            builder.symbol(f.name, f.address as *const u8);
-        }
-        builder.symbol_lookup_fn(Box::new(|name| extern_fn(name).map(|f| f.address as *const u8)));
+    /// Creates a unit without functions. `isa` is Cranelift's description of `target`.
+    pub fn new(
+        module: CodeModule,
+        isa: &OwnedTargetIsa,
+        target: &CodeTarget,
+        options: &CodegenOptions,
+    ) -> Unit {
         let architecture = isa.triple().architecture.to_string();
         let has_fma = architecture.starts_with("aarch64")
             || isa.isa_flags().iter().any(|v| v.name == "has_fma" && v.as_bool() == Some(true));
         Unit {
-            module: JITModule::new(builder),
-            externs: FxHashMap::default(),
+            module,
+            target: target.clone(),
+            functions: 0,
             has_fma,
             x86: architecture.starts_with("x86_64"),
             check_interrupt: options.check_interrupt,
@@ -135,42 +134,49 @@ impl Unit {
         }
     }
 
-    /// Returns a reference through which the function under construction can call the external native function `f`.
-    pub fn extern_ref(
+    /// Declares a machine function. In an object file, its symbol starts with the name of the loop function, so that profilers
+    /// and debuggers show it.
+    pub fn declare_function(&mut self, name: &str, sig: &Signature) -> Result<FuncId, GenError> {
+        self.functions += 1;
+        Ok(match &mut self.module {
+            CodeModule::Memory(module) => module.declare_anonymous_function(sig)?,
+            CodeModule::Object(file) => {
+                let symbol = format!("{name}.{}", self.functions);
+                file.module.declare_function(&symbol, Linkage::Local, sig)?
+            }
+        })
+    }
+
+    /// Returns the address of a function of the run-time library as a value. `address` is its address in this process.
+    pub fn import_address(
         &mut self,
         b: &mut FunctionBuilder<'_>,
-        f: &'static ExternFn,
-    ) -> Result<FuncRef, GenError> {
-        let id = match self.externs.get(f.name) {
-            Some(&id) => id,
-            None => {
-                let mut params = Vec::with_capacity(f.params.len() + 1);
-                if f.runtime {
-                    params.push(extern_type(ExternTy::Ptr));
-                }
-                params.extend(f.params.iter().map(|&p| extern_type(p)));
-                let sig = abi_signature(&self.module, &params, extern_type(f.result));
-                let id = self.module.declare_function(f.name, Linkage::Import, &sig)?;
-                self.externs.insert(f.name, id);
-                id
-            }
-        };
-        Ok(self.func_ref(b, id))
+        import: Import,
+        address: usize,
+    ) -> Value {
+        match &mut self.module {
+            CodeModule::Memory(_) => b.ins().iconst(types::I64, address as i64),
+            CodeModule::Object(file) => file.load_import(b, import),
+        }
     }
 
     /// Returns a reference through which the function under construction can call another function of the same compilation unit.
-    /// Calls always use the absolute address, because parts of the unit's memory may be more than 2 GB apart if other threads map
-    /// memory at the same time.
     pub fn func_ref(&mut self, b: &mut FunctionBuilder<'_>, id: FuncId) -> FuncRef {
         let func = self.module.declare_func_in_func(id, b.func);
-        b.func.dfg.ext_funcs[func].colocated = false;
+        if matches!(self.module, CodeModule::Memory(_)) {
+            // The call uses the absolute address, because parts of the unit's memory may be more than 2 GB apart if other threads
+            // map memory at the same time.
+            b.func.dfg.ext_funcs[func].colocated = false;
+        }
         func
     }
 
-    /// Returns the address of constant data as a value. It is an absolute address, as in [`Unit::func_ref`].
+    /// Returns the address of constant data as a value. In memory, it is an absolute address, as in [`Unit::func_ref`].
     pub fn data_address(&mut self, b: &mut FunctionBuilder<'_>, id: DataId) -> Value {
         let data = self.module.declare_data_in_func(id, b.func);
-        if let GlobalValueData::Symbol { colocated, .. } = &mut b.func.global_values[data] {
+        if matches!(self.module, CodeModule::Memory(_))
+            && let GlobalValueData::Symbol { colocated, .. } = &mut b.func.global_values[data]
+        {
             *colocated = false;
         }
         b.ins().symbol_value(types::I64, data)
@@ -196,7 +202,7 @@ impl Unit {
             self.module.define_function(id, ctx).map_err(|e| failed(e.to_string(), ctx))?;
             return check_frame(ctx);
         }
-        let isa = single_pass_isa().map_err(|e| failed(e, ctx))?;
+        let isa = self.target.single_pass_isa().map_err(|e| failed(e, ctx))?;
         let compiled = ctx.compile(&*isa, &mut ControlPlane::default());
         if let Err(error) = compiled.map(|_| ()).map_err(|e| e.inner.to_string()) {
             return Err(failed(error, ctx));
@@ -259,29 +265,74 @@ pub(crate) fn compile_unit(
     funcs: &[KernelSource<'_>],
     options: &CodegenOptions,
 ) -> Result<CompiledKernels, CodegenError> {
-    let mut unit = Unit::new(isa, options);
-    let mut generated = Vec::with_capacity(funcs.len());
-    let mut unsupported = Vec::new();
+    let builder = JITBuilder::with_isa(isa.clone(), cranelift_module::default_libcall_names());
+    let module = CodeModule::Memory(JITModule::new(builder));
+    let mut unit = Unit::new(module, isa, &CodeTarget::host_memory(), options);
+    let generated = generate_functions(&mut unit, funcs, options);
+    let CodeModule::Memory(module) = unit.module else { unreachable!("created above") };
+    match generated {
+        Ok(generated) => finalize(module, generated),
+        Err(error) => {
+            // SAFETY: no address of the unit's code has been returned.
+            unsafe { module.free_memory() };
+            Err(error)
+        }
+    }
+}
+
+/// Generates the machine functions of all loop functions.
+///
+/// # Errors
+/// `Unsupported` lists the unsupported constructs of all functions. `Internal` reports the first error.
+fn generate_functions(
+    unit: &mut Unit,
+    funcs: &[KernelSource<'_>],
+    options: &CodegenOptions,
+) -> Result<Vec<GeneratedFunction>, CodegenError> {
+    let (mut generated, mut unsupported) = (Vec::with_capacity(funcs.len()), Vec::new());
     for (name, func) in funcs {
-        match generate_function(&mut unit, name, func) {
+        match generate_function(unit, name, func) {
             Ok(function) => generated.push(function),
             Err(GenError::Unsupported(description)) => {
                 unsupported.push(Unsupported { function: name.clone(), description });
             }
             Err(GenError::Internal(message, ir)) => {
-                // SAFETY: no address of the unit's code has been returned.
-                unsafe { unit.module.free_memory() };
                 return Err(CodegenError::Internal { function: name.clone(), message, ir });
             }
         }
-        write_dump(&mut unit, name, options);
+        write_dump(unit, name, options);
     }
-    if !unsupported.is_empty() {
-        // SAFETY: no address of the unit's code has been returned.
-        unsafe { unit.module.free_memory() };
-        return Err(CodegenError::Unsupported(unsupported));
-    }
-    finalize(unit, generated)
+    if unsupported.is_empty() { Ok(generated) } else { Err(CodegenError::Unsupported(unsupported)) }
+}
+
+/// Compiles loop functions to an object file, with the data that `data_of` creates.
+///
+/// # Errors
+/// The errors of [`compile_unit`] and of `data_of`.
+pub(crate) fn compile_object(
+    target: &CodeTarget,
+    funcs: &[KernelSource<'_>],
+    options: &CodegenOptions,
+    data_of: DataOf<'_>,
+) -> Result<Vec<u8>, CodegenError> {
+    let isa = target.isa().map_err(CodegenError::Host)?;
+    let file = ObjectFile::new(&isa).map_err(CodegenError::Host)?;
+    let mut unit = Unit::new(CodeModule::Object(file), &isa, target, options);
+    let generated = generate_functions(&mut unit, funcs, options)?;
+    let CodeModule::Object(file) = unit.module else { unreachable!("created above") };
+    let ids: Vec<FuncId> = generated.iter().map(|function| function.id).collect();
+    let functions: Vec<ObjectFunction> = generated
+        .into_iter()
+        .map(|f| ObjectFunction {
+            name: f.name,
+            signature: f.signature,
+            messages: f.messages.into(),
+        })
+        .collect();
+    let cpu_features = target.cpu_features(&isa);
+    let imports = file.imports();
+    let code = ObjectCode { functions: &functions, imports: &imports, cpu_features: &cpu_features };
+    file.finish(&ids, data_of(code)?)
 }
 
 /// Verifies a loop function and generates its machine functions.
@@ -299,23 +350,23 @@ fn generate_function(
     let checked =
         unit.check_accesses.then(|| pliant_tir::vector_math_checks::with_kernel_checks(func));
     let (id, messages) =
-        crate::function_prologue::generate(unit, checked.as_ref().unwrap_or(func))?;
+        crate::function_prologue::generate(unit, name, checked.as_ref().unwrap_or(func))?;
     Ok(GeneratedFunction { name: name.clone(), id, signature, messages })
 }
 
 /// Makes the code of a compilation unit executable. Returns the compiled functions.
 fn finalize(
-    mut unit: Unit,
+    mut module: JITModule,
     generated: Vec<GeneratedFunction>,
 ) -> Result<CompiledKernels, CodegenError> {
     // The pages become executable and read-only.
-    if let Err(error) = unit.module.finalize_definitions() {
+    if let Err(error) = module.finalize_definitions() {
         return Err(CodegenError::Host(error.to_string()));
     }
     let mut kernels = IndexMap::with_capacity(generated.len());
     for function in generated {
-        let code = unit.module.get_finalized_function(function.id);
-        // SAFETY: `prologue` generated this function with the signature of `LoopFn`.
+        let code = module.get_finalized_function(function.id);
+        // SAFETY: `function_prologue` generated this function with the signature of `LoopFn`.
         let entry = unsafe { std::mem::transmute::<*const u8, LoopFn>(code) };
         let kernel = CompiledKernel {
             entry,
@@ -324,7 +375,7 @@ fn finalize(
         };
         kernels.insert(function.name, kernel);
     }
-    Ok(CompiledKernels::new(kernels, Arc::new(UnitMemory::new(unit.module))))
+    Ok(CompiledKernels::new(kernels, Arc::new(UnitMemory::new(module))))
 }
 
 /// Writes the dump of a loop function to a file. Ignores errors, because a dump is only an aid for debugging.

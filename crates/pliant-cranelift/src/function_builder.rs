@@ -11,6 +11,7 @@ use cranelift_module::{Module, ModuleError};
 use pliant_codegen::call_arguments::message_status;
 use pliant_codegen::interrupt_polling::POLL_PERIOD_LOG2;
 use pliant_exec::abi::{MAX_ASSERT_ARGS, OFFSET_ASSERT_ARGS};
+use pliant_exec::ahead_of_time_abi::Import;
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, PrimFunc, Ty, Var, VarTy};
 use pliant_kernels::{ExternFn, ExternTy, extern_fn};
 use pliant_tensor::CheckFailure;
@@ -60,7 +61,7 @@ pub(crate) fn extern_type(ty: ExternTy) -> Type {
 }
 
 /// Returns the signature of a machine function that follows the C calling convention.
-pub(crate) fn abi_signature(module: &impl Module, params: &[Type], result: Type) -> Signature {
+pub(crate) fn abi_signature(module: &dyn Module, params: &[Type], result: Type) -> Signature {
     let mut sig = module.make_signature();
     sig.params.extend(params.iter().map(|&t| AbiParam::new(t)));
     sig.returns.push(AbiParam::new(result));
@@ -83,6 +84,8 @@ pub(crate) fn constant_mem_flags() -> MemFlagsData {
 pub(crate) struct FuncGen<'a, 'b> {
     /// The loop function that is compiled.
     pub f: &'a PrimFunc,
+    /// The name of the loop function.
+    pub name: &'a str,
     /// The builder of the machine function.
     pub b: FunctionBuilder<'b>,
     /// The compilation unit to which the machine function belongs.
@@ -247,13 +250,21 @@ impl FuncGen<'_, '_> {
     /// Emits a call of an external native function. If the function takes the runtime, the call passes the runtime as an
     /// additional first argument, and a nonzero result fails the loop function with the result as its status.
     pub fn call_extern_fn(&mut self, f: &'static ExternFn, args: &[Value]) -> Gen<Value> {
-        let callee = self.unit.extern_ref(&mut self.b, f)?;
+        let import = Import::Function(f.name.to_string());
+        let callee = self.unit.import_address(&mut self.b, import, f.address);
+        let mut params = Vec::with_capacity(f.params.len() + 1);
+        if f.runtime {
+            params.push(extern_type(ExternTy::Ptr));
+        }
+        params.extend(f.params.iter().map(|&p| extern_type(p)));
+        let sig = abi_signature(&*self.unit.module, &params, extern_type(f.result));
+        let sig = self.b.import_signature(sig);
         let mut all = Vec::with_capacity(args.len() + 1);
         if f.runtime {
             all.push(self.runtime);
         }
         all.extend_from_slice(args);
-        let call = self.b.ins().call(callee, &all);
+        let call = self.b.ins().call_indirect(sig, callee, &all);
         let result = self.b.inst_results(call)[0];
         if f.runtime {
             let failed = self.b.ins().icmp_imm_s(IntCC::NotEqual, result, 0);

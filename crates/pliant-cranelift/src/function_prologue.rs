@@ -7,7 +7,7 @@ use cranelift_codegen::Context;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::FunctionBuilder;
-use cranelift_module::{FuncId, Module};
+use cranelift_module::FuncId;
 use pliant_codegen::prologue_plan::{
     LoadedSize, PrologueStep, RangeCheck, SizeCheck, SizeList, SizeUse, TENSOR_REQUIREMENTS,
     prologue_plan,
@@ -32,9 +32,9 @@ const MAX_PRELOADED_ARGUMENTS: usize = 16;
 
 /// Generates the machine function of a loop function. Returns the id of the machine function and the error messages of
 /// its checks.
-pub(crate) fn generate(unit: &mut Unit, f: &PrimFunc) -> Gen<(FuncId, Vec<Arc<str>>)> {
-    let sig = abi_signature(&unit.module, &[types::I64; 2], types::I64);
-    let id = unit.module.declare_anonymous_function(&sig)?;
+pub(crate) fn generate(unit: &mut Unit, name: &str, f: &PrimFunc) -> Gen<(FuncId, Vec<Arc<str>>)> {
+    let sig = abi_signature(&*unit.module, &[types::I64; 2], types::I64);
+    let id = unit.declare_function(name, &sig)?;
     let mut ctx = Context::new();
     ctx.func.signature = sig;
     let mut frontend = unit.take_context();
@@ -49,6 +49,7 @@ pub(crate) fn generate(unit: &mut Unit, f: &PrimFunc) -> Gen<(FuncId, Vec<Arc<st
         let (args, runtime) = (b.block_params(entry)[0], b.block_params(entry)[1]);
         let mut g = FuncGen {
             f,
+            name,
             b,
             unit: &mut *unit,
             messages: &mut messages,

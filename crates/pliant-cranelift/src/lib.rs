@@ -4,6 +4,8 @@
 //! | module | owns |
 //! |---|---|
 //! | `compilation_unit` | a compilation unit: a JIT module, its linked symbols and its executable memory |
+//! | `code_target` | the CPU for which code is generated, and Cranelift's settings |
+//! | `object_file` | the object file of a program that is compiled ahead of time |
 //! | `function_builder` | the state of a machine function under construction, and its failure paths |
 //! | `function_prologue` | the prologue of a loop function: loads and checks arguments, defines size variables |
 //! | `bytecode_functions` | machine code of bytecode functions |
@@ -30,6 +32,7 @@ mod binary_operators;
 mod buffer_accesses;
 mod buffer_allocation;
 mod bytecode_functions;
+mod code_target;
 mod compilation_unit;
 mod debug_bounds_checks;
 mod element_type_casts;
@@ -40,6 +43,7 @@ mod half_floats;
 mod int_vector_division;
 mod intrinsics;
 mod library_kernel_calls;
+mod object_file;
 mod packed_function_calls;
 mod parallel_loop;
 mod statements;
@@ -49,12 +53,15 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use pliant_codegen::{
-    Backend, CodegenError, CodegenOptions, CompiledBodies, CompiledKernels, KernelSource,
+    Backend, CodegenError, CodegenOptions, CompiledBodies, CompiledKernels, DataOf, KernelSource,
+    ObjectTarget,
 };
 use pliant_exec::Executable;
 use pliant_pool::{compile_threads, parallel_map};
 
-/// The Cranelift code generator. It compiles for the host CPU.
+use code_target::CodeTarget;
+
+/// The Cranelift code generator.
 #[derive(Debug, Default)]
 pub struct CraneliftBackend;
 
@@ -79,7 +86,7 @@ impl Backend for CraneliftBackend {
         funcs: &[KernelSource<'_>],
         options: &CodegenOptions,
     ) -> Result<CompiledKernels, CodegenError> {
-        let isa = compilation_unit::host_isa()?;
+        let isa = code_target::host_isa()?;
         let threads = match options.compile_threads {
             0 => compile_threads(),
             n => n,
@@ -100,6 +107,26 @@ impl Backend for CraneliftBackend {
             parallel_map(funcs.chunks(unit_len).collect(), compile)
         };
         merge_units(units)
+    }
+
+    fn object_vector_bytes(&self, _target: &ObjectTarget) -> Result<Option<usize>, CodegenError> {
+        Ok(None)
+    }
+
+    fn compile_object(
+        &self,
+        funcs: &[KernelSource<'_>],
+        target: &ObjectTarget,
+        options: &CodegenOptions,
+        data_of: DataOf<'_>,
+    ) -> Result<Vec<u8>, CodegenError> {
+        check_memory()?;
+        let deep = funcs.iter().any(|(_, f)| pliant_tir::stack_guard::is_deep(f));
+        let target = CodeTarget::object(target);
+        pliant_tir::stack_guard::run(deep, || {
+            compilation_unit::compile_object(&target, funcs, options, data_of)
+        })
+        .unwrap_or_else(|e| Err(CodegenError::Host(e.to_string())))
     }
 
     fn compile_bodies(

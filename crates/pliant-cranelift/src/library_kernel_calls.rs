@@ -6,6 +6,7 @@ use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use pliant_exec::abi::{
     PACKED_ABSENT, PACKED_FLOAT, PACKED_INT, PACKED_MEMORY, PACKED_STRIDED, PACKED_VIEW, PackedWord,
 };
+use pliant_exec::ahead_of_time_abi::Import;
 use pliant_ir::tir::{Buffer, BufferView, Expr, KernelCall, KernelOperand};
 
 use crate::function_builder::{FuncGen, Gen, abi_signature, internal, mem_flags, unsupported};
@@ -47,8 +48,9 @@ impl FuncGen<'_, '_> {
             };
             self.store_call_word(first, call.operands.len() + i, kind, word, zero);
         }
-        let callee = self.b.ins().iconst(types::I64, entry as usize as i64);
-        let sig = abi_signature(&self.unit.module, &[types::I64; 3], types::I64);
+        let import = Import::Kernel(name.to_string());
+        let callee = self.unit.import_address(&mut self.b, import, entry as usize);
+        let sig = abi_signature(&*self.unit.module, &[types::I64; 3], types::I64);
         let sig = self.b.import_signature(sig);
         let count = self.b.ins().iconst(types::I64, count as i64);
         let call = self.b.ins().call_indirect(sig, callee, &[self.runtime, first, count]);

@@ -6,7 +6,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKind, Value, types,
 };
-use cranelift_module::{DataDescription, Module};
+use cranelift_module::DataDescription;
 use pliant_codegen::call_arguments::{param_position, whole_buffer};
 use pliant_exec::abi::{
     OFFSET_CALL_PACKED, PACKED_BOOL, PACKED_FLOAT, PACKED_INT, PACKED_MEMORY, PACKED_PARAM,
@@ -63,7 +63,7 @@ impl FuncGen<'_, '_> {
         let first = self.b.ins().iadd_imm_s(result, WORD_BYTES as i64);
         let count = self.b.ins().iconst(types::I64, rest.len() as i64);
         let callee = self.runtime_fn(OFFSET_CALL_PACKED);
-        let sig = abi_signature(&self.unit.module, &[types::I64; 6], types::I64);
+        let sig = abi_signature(&*self.unit.module, &[types::I64; 6], types::I64);
         let sig = self.b.import_signature(sig);
         let operands = [self.runtime, text, len, first, count, result];
         let call = self.b.ins().call_indirect(sig, callee, &operands);

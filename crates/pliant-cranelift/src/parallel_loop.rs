@@ -7,7 +7,7 @@ use cranelift_codegen::Context;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::FunctionBuilder;
-use cranelift_module::{FuncId, Module};
+use cranelift_module::FuncId;
 use pliant_exec::abi::{OFFSET_PARALLEL_LAUNCH, OFFSET_TEAM};
 use pliant_ir::AttrValue;
 use pliant_ir::tir::{Buffer, Expr, Stmt, Var};
@@ -72,7 +72,7 @@ impl FuncGen<'_, '_> {
         let callee = self.b.ins().func_addr(types::I64, callee);
         let launch = self.runtime_fn(OFFSET_PARALLEL_LAUNCH);
         let team = self.runtime_fn(OFFSET_TEAM);
-        let sig = abi_signature(&self.unit.module, &[types::I64; 5], types::I64);
+        let sig = abi_signature(&*self.unit.module, &[types::I64; 5], types::I64);
         let sig = self.b.import_signature(sig);
         let extent = self.extend_to_i64(extent);
         let args = [team, callee, context, extent, grain];
@@ -128,8 +128,8 @@ impl FuncGen<'_, '_> {
 
     /// Generates the machine function `body(context, begin, end) -> status`, which runs a range of iterations.
     fn outline(&mut self, var: Var, body: Stmt, captures: &Captures) -> Gen<FuncId> {
-        let sig = abi_signature(&self.unit.module, &[types::I64; 3], types::I64);
-        let id = self.unit.module.declare_anonymous_function(&sig)?;
+        let sig = abi_signature(&*self.unit.module, &[types::I64; 3], types::I64);
+        let id = self.unit.declare_function(self.name, &sig)?;
         let mut ctx = Context::new();
         ctx.func.signature = sig;
         let mut frontend = self.unit.take_context();
@@ -144,6 +144,7 @@ impl FuncGen<'_, '_> {
             let runtime = b.ins().load(types::I64, constant_mem_flags(), params[0], 0);
             let mut inner = FuncGen {
                 f: self.f,
+                name: self.name,
                 b,
                 unit: &mut *self.unit,
                 messages: &mut *self.messages,

@@ -335,6 +335,19 @@ impl Executable {
         self.funcs.iter().filter_map(|f| if let FuncDef::Vm(f) = f { Some(f) } else { None })
     }
 
+    /// Returns a copy of the program whose section `kernels` is empty.
+    #[must_use]
+    pub fn without_loop_functions(&self) -> Executable {
+        Executable {
+            funcs: self.funcs.clone(),
+            constants: self.constants.clone(),
+            kernels: Vec::new(),
+            metadata: self.metadata.clone(),
+            files: self.files.clone(),
+            by_name: self.by_name.clone(),
+        }
+    }
+
     /// Replaces the check messages of the loop function `name`, because recompiled code may number its checks differently. Does
     /// nothing if there is no such function.
     pub fn set_loop_func_checks(&mut self, name: &str, checks: Vec<String>) {

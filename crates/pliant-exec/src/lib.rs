@@ -3,9 +3,11 @@
 //! An [`Executable`] consists of a function table (bytecode, compiled loop functions, packed functions), a constant table, and an
 //! opaque `kernels` section from which the compiler restores machine code. [`ExecBuilder`] creates executables;
 //! [`Executable::load`] reads them from a file. Both run the validator, which does not trust its input. [`abi`] specifies the
-//! calling convention of loop functions, [`native_body_abi`] that of native function bodies.
+//! calling convention of loop functions, [`native_body_abi`] that of native function bodies, and [`ahead_of_time_abi`] the
+//! interface of programs that were compiled ahead of time.
 
 pub mod abi;
+pub mod ahead_of_time_abi;
 mod bytecode_listing;
 mod bytecode_program;
 mod bytecode_validator;

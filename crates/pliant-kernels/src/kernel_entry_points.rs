@@ -32,11 +32,6 @@ pub trait Implementation {
     unsafe fn run(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64;
 }
 
-/// Pairs the name of a kernel with its entry point.
-pub(crate) const fn named<I: Implementation>() -> (&'static str, Entry) {
-    (I::KERNEL.name, entry::<I>)
-}
-
 /// The entry point of the kernel that `I` implements: decodes the arguments, checks the call, and
 /// runs the kernel.
 ///

@@ -63,34 +63,54 @@ pub use extern_function_table::{
 };
 pub use kernel_entry_points::Entry;
 
-use kernel_entry_points::named;
+use kernel_entry_points::Implementation;
+use pliant_exec::abi::{KernelRuntime, PackedWord};
 
-/// The names and the entry points of all kernels.
-static ENTRIES: &[(&str, Entry)] = &[
-    named::<attention::ScaledDotProduct>(),
-    named::<convolution::Conv>(),
-    named::<matmul_entry_points::Matmul>(),
-    named::<matmul_entry_points::PackedMatmul>(),
-    named::<lookup::Lookup>(),
-    named::<low_precision_weights::BFloat16Weight>(),
-    named::<low_precision_weights::Int4Weight>(),
-    named::<low_precision_weights::Int8Weight>(),
-    named::<pack_int8::PackInt8>(),
-    named::<pooling::Pool>(),
-    named::<quantized::Int8Conv>(),
-    named::<quantized::Int8Product>(),
-    named::<recurrent::entry_point::Recurrent>(),
-    named::<resize::Resize>(),
-    named::<row_kernels::arg_reduce::ArgReduce>(),
-    named::<row_kernels::fft::Fft>(),
-    named::<row_kernels::sort::Sort>(),
-    named::<softmax::Softmax>(),
-    named::<transpose::Transpose>(),
-];
+/// Lists all kernels. Object code refers to the entry point of each by a symbol, so that a linker omits the kernels that a program
+/// does not call.
+macro_rules! kernels {
+    ($($symbol:literal = $implementation:ty;)*) => {
+        /// The symbols, the names and the entry points of all kernels.
+        static ENTRIES: &[(&str, &str, Entry)] = &[$({
+            #[unsafe(export_name = $symbol)]
+            unsafe extern "C" fn kernel(
+                runtime: *const KernelRuntime,
+                args: *const PackedWord,
+                count: u64,
+            ) -> i64 {
+                // SAFETY: guaranteed by the caller.
+                unsafe { kernel_entry_points::entry::<$implementation>(runtime, args, count) }
+            }
+            ($symbol, <$implementation>::KERNEL.name, kernel)
+        }),*];
+    };
+}
+
+kernels! {
+    "pliant_kernel_attention" = attention::ScaledDotProduct;
+    "pliant_kernel_conv" = convolution::Conv;
+    "pliant_kernel_matmul" = matmul_entry_points::Matmul;
+    "pliant_kernel_matmul_packed" = matmul_entry_points::PackedMatmul;
+    "pliant_kernel_lookup" = lookup::Lookup;
+    "pliant_kernel_matmul_bfloat16_weight" = low_precision_weights::BFloat16Weight;
+    "pliant_kernel_matmul_int4_weight" = low_precision_weights::Int4Weight;
+    "pliant_kernel_matmul_int8_weight" = low_precision_weights::Int8Weight;
+    "pliant_kernel_pack_int8" = pack_int8::PackInt8;
+    "pliant_kernel_pool" = pooling::Pool;
+    "pliant_kernel_conv_int8" = quantized::Int8Conv;
+    "pliant_kernel_matmul_int8" = quantized::Int8Product;
+    "pliant_kernel_recurrent" = recurrent::entry_point::Recurrent;
+    "pliant_kernel_resize" = resize::Resize;
+    "pliant_kernel_arg_reduce" = row_kernels::arg_reduce::ArgReduce;
+    "pliant_kernel_fft" = row_kernels::fft::Fft;
+    "pliant_kernel_sort" = row_kernels::sort::Sort;
+    "pliant_kernel_softmax" = softmax::Softmax;
+    "pliant_kernel_transpose" = transpose::Transpose;
+}
 
 /// Returns the entry point of the kernel `name`, or `None`.
 pub fn entry_of(name: &str) -> Option<Entry> {
-    ENTRIES.iter().find(|(kernel, _)| *kernel == name).map(|(_, entry)| *entry)
+    ENTRIES.iter().find(|(_, kernel, _)| *kernel == name).map(|(_, _, entry)| *entry)
 }
 
 #[cfg(test)]
@@ -99,6 +119,9 @@ mod tests {
     fn every_declared_kernel_has_an_entry_point() {
         for kernel in pliant_kernel_api::KERNELS {
             assert!(super::entry_of(kernel.name).is_some(), "{}", kernel.name);
+        }
+        for (symbol, name, _) in super::ENTRIES {
+            assert_eq!(*symbol, pliant_exec::ahead_of_time_abi::kernel_symbol(name));
         }
     }
 }

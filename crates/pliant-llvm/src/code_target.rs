@@ -7,17 +7,22 @@ use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context;
 use inkwell::targets::{
     CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetMachineOptions,
+    TargetTriple,
 };
 use inkwell::values::FunctionValue;
-use pliant_codegen::CodegenError;
+use pliant_codegen::{CodegenError, ObjectTarget};
+use pliant_machine::cpu_features::CPU_FEATURES;
+use pliant_machine::cpu_levels;
 use pliant_machine::isa::{self, Isa, Vectors};
 
 /// Maximum size in bytes of a function's stack frame. Worker threads have a stack of 2 MiB.
 pub(crate) const MAX_FRAME_BYTES: u32 = 512 << 10;
 
-/// The host CPU, as LLVM describes it, restricted to the instruction set that `PLIANT_ISA` selects.
-#[derive(Debug)]
-pub(crate) struct HostTarget {
+/// The CPU for which code is generated, as LLVM describes it.
+#[derive(Clone, Debug)]
+pub(crate) struct CodeTarget {
+    /// The target triple; `None` for that of the host.
+    triple: Option<String>,
     cpu: String,
     features: String,
     /// The width of the widest vectors, in bits.
@@ -28,17 +33,20 @@ pub(crate) struct HostTarget {
     pub has_avx512: bool,
 }
 
-impl HostTarget {
-    /// Returns the host CPU.
+impl CodeTarget {
+    /// Returns the host CPU, restricted to the instruction set that `PLIANT_ISA` selects.
     ///
     /// # Errors
     /// `Host`: LLVM has no code generator for the CPU, or the CPU has no instructions that convert float16.
-    pub fn get() -> Result<&'static HostTarget, CodegenError> {
-        static TARGET: OnceLock<Result<HostTarget, String>> = OnceLock::new();
-        TARGET.get_or_init(HostTarget::detect).as_ref().map_err(|e| CodegenError::Host(e.clone()))
+    pub fn host() -> Result<&'static CodeTarget, CodegenError> {
+        static TARGET: OnceLock<Result<CodeTarget, String>> = OnceLock::new();
+        TARGET
+            .get_or_init(CodeTarget::detect_host)
+            .as_ref()
+            .map_err(|e| CodegenError::Host(e.clone()))
     }
 
-    fn detect() -> Result<HostTarget, String> {
+    fn detect_host() -> Result<CodeTarget, String> {
         Target::initialize_native(&InitializationConfig::default())?;
         let isa = isa::selected().map_err(|e| e.to_string())?;
         let (cpu, features) = match isa {
@@ -63,12 +71,74 @@ impl HostTarget {
         };
         let has_fma = isa != Isa::Portable || cfg!(target_arch = "aarch64");
         let has_avx512 = isa.vectors() == Vectors::Avx512;
-        Ok(HostTarget { cpu, features, vector_bits, has_fma, has_avx512 })
+        Ok(CodeTarget { triple: None, cpu, features, vector_bits, has_fma, has_avx512 })
+    }
+
+    /// Returns the CPU of an object file.
+    ///
+    /// # Errors
+    /// `Host`: LLVM has no code generator for the CPU, or the CPU has no instructions that convert float16.
+    pub fn object(target: &ObjectTarget) -> Result<CodeTarget, CodegenError> {
+        let host = TargetMachine::get_default_triple().as_str().to_string_lossy().into_owned();
+        let triple = target.triple.as_deref().unwrap_or(&host);
+        match (&target.triple, &target.cpu) {
+            (None, None) => CodeTarget::host().cloned(),
+            (_, cpu) if triple.starts_with("x86_64") => {
+                Self::x86_64(triple, cpu.as_deref()).map_err(CodegenError::Host)
+            }
+            (_, None) if triple.starts_with("aarch64") => {
+                Target::initialize_aarch64(&InitializationConfig::default());
+                Ok(CodeTarget {
+                    triple: Some(triple.to_string()),
+                    cpu: "generic".into(),
+                    features: String::new(),
+                    vector_bits: 128,
+                    has_fma: true,
+                    has_avx512: false,
+                })
+            }
+            (_, Some(cpu)) if triple.starts_with("aarch64") => {
+                Err(CodegenError::Host(cpu_levels::unknown_cpu(cpu, &[])))
+            }
+            _ => Err(CodegenError::Host(format!("there is no code generator for '{triple}'"))),
+        }
+    }
+
+    fn x86_64(triple: &str, cpu: Option<&str>) -> Result<CodeTarget, String> {
+        Target::initialize_x86(&InitializationConfig::default());
+        let level = cpu_levels::find(cpu.unwrap_or(cpu_levels::BASELINE))?;
+        if !level.features.contains(&"f16c") {
+            return Err(format!(
+                "the LLVM target needs a CPU with the instruction set F16C, which '{}' does not have; use `x86-64-v3` or the \
+                 target \"cranelift\"",
+                level.name
+            ));
+        }
+        let features: Vec<String> = level.features.iter().map(|name| format!("+{name}")).collect();
+        let has_avx512 = level.features.contains(&"avx512f");
+        Ok(CodeTarget {
+            triple: Some(triple.to_string()),
+            cpu: level.name.to_string(),
+            features: features.join(","),
+            vector_bits: if has_avx512 { 512 } else { 256 },
+            has_fma: true,
+            has_avx512,
+        })
+    }
+
+    /// Returns the instruction sets that code for the CPU may use, by LLVM's names.
+    pub fn cpu_features(&self) -> Vec<String> {
+        let known = |name: &&str| CPU_FEATURES.iter().any(|feature| feature.name == *name);
+        let enabled = self.features.split(',').filter_map(|feature| feature.strip_prefix('+'));
+        enabled.filter(known).map(str::to_string).collect()
     }
 
     /// Creates LLVM's code generator for the CPU. The code is position independent.
     pub fn machine(&self) -> Result<TargetMachine, String> {
-        let triple = TargetMachine::get_default_triple();
+        let triple = match &self.triple {
+            Some(triple) => TargetTriple::create(triple),
+            None => TargetMachine::get_default_triple(),
+        };
         let target = Target::from_triple(&triple).map_err(|e| e.to_string())?;
         let options = TargetMachineOptions::new()
             .set_cpu(&self.cpu)

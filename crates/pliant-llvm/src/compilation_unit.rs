@@ -5,6 +5,8 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use inkwell::AddressSpace;
+use inkwell::builder::Builder;
 use inkwell::context::Context;
 use inkwell::llvm_sys::LLVMDiagnosticSeverity::{LLVMDSError, LLVMDSWarning};
 use inkwell::llvm_sys::core::{
@@ -16,15 +18,18 @@ use inkwell::module::{Linkage, Module};
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
 use inkwell::types::FunctionType;
-use inkwell::values::FunctionValue;
+use inkwell::values::{FunctionValue, PointerValue};
 use pliant_codegen::error::Unsupported;
-use pliant_codegen::{CodegenError, CodegenOptions, KernelSignature, KernelSource};
+use pliant_codegen::{
+    CodegenError, CodegenOptions, DataOf, KernelSignature, KernelSource, ObjectCode, ObjectFunction,
+};
+use pliant_exec::ahead_of_time_abi::Import;
 use pliant_ir::tir::PrimFunc;
-use pliant_kernels::ExternFn;
 
 use crate::code_cache::{CacheKey, CodeCache};
+use crate::code_target::{CodeTarget, MAX_FRAME_BYTES};
 use crate::function_builder::{Gen, GenError, internal};
-use crate::host_target::{HostTarget, MAX_FRAME_BYTES};
+use crate::object_file::{ImportTable, add_data};
 
 /// LLVM's passes for a unit.
 const PASSES: &str = "default<O2>";
@@ -53,11 +58,13 @@ pub(crate) struct CompiledFunction {
 pub(crate) struct Unit<'ctx> {
     pub context: &'ctx Context,
     pub module: Module<'ctx>,
-    pub target: &'static HostTarget,
+    pub target: &'ctx CodeTarget,
     /// Whether generated loops poll the interrupt flag.
     pub check_interrupt: bool,
     /// Whether generated code checks the bounds of every access ([`crate::debug_bounds_checks`]).
     pub check_accesses: bool,
+    /// The table of imports of an object file; `None` for code in the memory of this process.
+    import_table: Option<ImportTable<'ctx>>,
     /// The addresses of the external symbols that the functions use so far.
     symbols: RefCell<IndexMap<String, usize>>,
     /// The number of the unit, which makes its symbols unique.
@@ -79,82 +86,151 @@ impl<'ctx> Unit<'ctx> {
         function
     }
 
-    /// Returns the declaration of an external symbol at `address`.
-    pub fn declare_symbol(
+    /// Returns the address of a function of the run-time library as a value. `address` is its address in this process.
+    pub fn import_address(
         &self,
-        name: &str,
+        builder: &Builder<'ctx>,
+        import: Import,
         address: usize,
         ty: FunctionType<'ctx>,
-    ) -> FunctionValue<'ctx> {
-        self.symbols.borrow_mut().entry(name.to_string()).or_insert(address);
-        self.module
-            .get_function(name)
-            .unwrap_or_else(|| self.module.add_function(name, ty, Some(Linkage::External)))
-    }
-
-    /// Returns the declaration of the external native function `f`.
-    pub fn declare_extern(&self, f: &'static ExternFn) -> FunctionValue<'ctx> {
+    ) -> Gen<PointerValue<'ctx>> {
+        if let Some(table) = &self.import_table {
+            let pointer = self.context.ptr_type(AddressSpace::default());
+            return Ok(builder.build_load(pointer, table.entry(import), "")?.into_pointer_value());
+        }
         // With the prefix, LLVM does not take the function for one of the C library.
-        let symbol = format!("pliant.{}", f.name);
-        self.declare_symbol(&symbol, f.address, self.extern_type(f))
+        let symbol = match &import {
+            Import::Function(name) => format!("pliant.{name}"),
+            other => other.symbol().unwrap_or_default(),
+        };
+        let function = self
+            .module
+            .get_function(&symbol)
+            .unwrap_or_else(|| self.module.add_function(&symbol, ty, Some(Linkage::External)));
+        self.symbols.borrow_mut().entry(symbol).or_insert(address);
+        Ok(function.as_global_value().as_pointer_value())
     }
 }
 
-/// Compiles loop functions to object code.
+impl<'ctx> Unit<'ctx> {
+    fn new(
+        context: &'ctx Context,
+        (target, machine): (&'ctx CodeTarget, &TargetMachine),
+        number: usize,
+        options: &CodegenOptions,
+    ) -> Unit<'ctx> {
+        let module = context.create_module("pliant");
+        module.set_triple(&machine.get_triple());
+        module.set_data_layout(&machine.get_target_data().get_data_layout());
+        Unit {
+            context,
+            module,
+            target,
+            check_interrupt: options.check_interrupt,
+            check_accesses: options.check_accesses,
+            import_table: None,
+            symbols: RefCell::default(),
+            number,
+            functions: Cell::new(0),
+        }
+    }
+
+    /// Generates the machine functions of all loop functions.
+    ///
+    /// # Errors
+    /// `Unsupported` lists the unsupported constructs of all functions. `Internal` reports the first error.
+    fn generate(&self, funcs: &[KernelSource<'_>]) -> Result<Vec<CompiledFunction>, CodegenError> {
+        let (mut functions, mut unsupported) = (Vec::with_capacity(funcs.len()), Vec::new());
+        for (name, func) in funcs {
+            match generate_function(self, name, func) {
+                Ok(function) => functions.push(function),
+                Err(GenError::Unsupported(description)) => {
+                    unsupported.push(Unsupported { function: name.clone(), description });
+                }
+                Err(GenError::Internal(message)) => return Err(self.internal_error(name, message)),
+            }
+        }
+        match unsupported.is_empty() {
+            true => Ok(functions),
+            false => Err(CodegenError::Unsupported(unsupported)),
+        }
+    }
+
+    /// Creates the error for a bug that occurred in the code of a loop function.
+    fn internal_error(&self, function: &Arc<str>, message: String) -> CodegenError {
+        let ir = self.module.print_to_string().to_string();
+        CodegenError::Internal { function: function.clone(), message, ir }
+    }
+
+    /// Converts an error that occurred in the code of a loop function.
+    fn error(&self, function: &Arc<str>, error: GenError) -> CodegenError {
+        match error {
+            GenError::Unsupported(description) => {
+                CodegenError::unsupported(function.clone(), description)
+            }
+            GenError::Internal(message) => self.internal_error(function, message),
+        }
+    }
+}
+
+/// Compiles loop functions to object code for this process.
 ///
 /// # Errors
 /// `Unsupported` lists the unsupported constructs of all functions. `Internal` and `Host` report the first error.
 pub(crate) fn compile_unit(
-    target: &'static HostTarget,
+    target: &'static CodeTarget,
     number: usize,
     funcs: &[KernelSource<'_>],
     options: &CodegenOptions,
 ) -> Result<CompiledUnit, CodegenError> {
     let context = Context::create();
     let machine = target.machine().map_err(CodegenError::Host)?;
-    let module = context.create_module("pliant");
-    module.set_triple(&machine.get_triple());
-    module.set_data_layout(&machine.get_target_data().get_data_layout());
-    let unit = Unit {
-        context: &context,
-        module,
-        target,
-        check_interrupt: options.check_interrupt,
-        check_accesses: options.check_accesses,
-        symbols: RefCell::default(),
-        number,
-        functions: Cell::new(0),
-    };
-    let (mut functions, mut unsupported) = (Vec::with_capacity(funcs.len()), Vec::new());
-    for (name, func) in funcs {
-        match generate_function(&unit, name, func) {
-            Ok(function) => functions.push(function),
-            Err(GenError::Unsupported(description)) => {
-                unsupported.push(Unsupported { function: name.clone(), description });
-            }
-            Err(GenError::Internal(message)) => {
-                let ir = unit.module.print_to_string().to_string();
-                return Err(CodegenError::Internal { function: name.clone(), message, ir });
-            }
-        }
-    }
-    if !unsupported.is_empty() {
-        return Err(CodegenError::Unsupported(unsupported));
-    }
+    let unit = Unit::new(&context, (target, &machine), number, options);
+    let functions = unit.generate(funcs)?;
     let Some((name, _)) = funcs.first() else {
         return Ok(CompiledUnit { object: Vec::new(), symbols: IndexMap::new(), functions });
     };
     let object = cached_object(&unit, options, || {
         with_diagnostics(&context, || emit_object(&unit, &machine, options))
     });
-    let object = object.map_err(|e| match e {
-        GenError::Unsupported(description) => CodegenError::unsupported(name.clone(), description),
-        GenError::Internal(message) => {
-            let ir = unit.module.print_to_string().to_string();
-            CodegenError::Internal { function: name.clone(), message, ir }
-        }
-    })?;
+    let object = object.map_err(|e| unit.error(name, e))?;
     Ok(CompiledUnit { object, symbols: unit.symbols.into_inner(), functions })
+}
+
+/// Compiles loop functions to an object file, with the data that `data_of` creates.
+///
+/// # Errors
+/// The errors of [`compile_unit`] and of `data_of`.
+pub(crate) fn compile_object(
+    target: &CodeTarget,
+    funcs: &[KernelSource<'_>],
+    options: &CodegenOptions,
+    data_of: DataOf<'_>,
+) -> Result<Vec<u8>, CodegenError> {
+    let context = Context::create();
+    let machine = target.machine().map_err(CodegenError::Host)?;
+    let mut unit = Unit::new(&context, (target, &machine), 0, options);
+    let table = ImportTable::new(&unit.module);
+    unit.import_table = Some(table);
+    let functions = unit.generate(funcs)?;
+    let described: Vec<ObjectFunction> = functions
+        .iter()
+        .map(|f| ObjectFunction {
+            name: f.name.clone(),
+            signature: f.signature.clone(),
+            messages: f.messages.clone().into(),
+        })
+        .collect();
+    let imports = unit.import_table.as_ref().map(ImportTable::imports).unwrap_or_default();
+    let cpu_features = target.cpu_features();
+    let code = ObjectCode { functions: &described, imports: &imports, cpu_features: &cpu_features };
+    let data = data_of(code)?;
+    let name: Arc<str> = "the object file".into();
+    if let Some(table) = unit.import_table.take() {
+        add_data(&unit, table, &functions, &data).map_err(|e| unit.error(&name, e))?;
+    }
+    with_diagnostics(&context, || emit_object(&unit, &machine, options))
+        .map_err(|e| unit.error(&name, e))
 }
 
 /// Verifies a loop function and generates its machine functions.

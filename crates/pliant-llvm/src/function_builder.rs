@@ -12,6 +12,7 @@ use inkwell::values::{
 };
 use pliant_codegen::call_arguments::message_status;
 use pliant_exec::abi::{MAX_ASSERT_ARGS, OFFSET_ASSERT_ARGS, OFFSET_INTERRUPT, STATUS_CANCELLED};
+use pliant_exec::ahead_of_time_abi::Import;
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, PrimFunc, Ty, Var, VarTy};
 use pliant_kernels::{ExternFn, extern_fn};
 use pliant_tensor::CheckFailure;
@@ -447,11 +448,12 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
         f: &'static ExternFn,
         args: &[Value<'ctx>],
     ) -> Gen<Value<'ctx>> {
-        let callee = self.unit.declare_extern(f);
+        let ty = self.unit.extern_type(f);
+        let import = Import::Function(f.name.to_string());
+        let callee = self.unit.import_address(&self.b, import, f.address, ty)?;
         let runtime = f.runtime.then(|| self.runtime.into());
         let args: Vec<Value<'ctx>> = runtime.into_iter().chain(args.iter().copied()).collect();
-        let callee_address = callee.as_global_value().as_pointer_value();
-        let result = self.call_address(callee.get_type(), callee_address, &args)?;
+        let result = self.call_address(ty, callee, &args)?;
         if f.runtime {
             self.fail_if_nonzero(result.into_int_value())?;
         }

@@ -4,9 +4,10 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | `host_target` | the CPU for which code is generated: name, instruction sets, vector width |
+//! | `code_target` | the CPU for which code is generated: name, instruction sets, vector width |
 //! | `compilation_unit` | a compilation unit: an LLVM module of several functions, its optimization and its object code |
 //! | `code_cache` | object code in the user's cache directory |
+//! | `object_file` | the data of the object file of a program that is compiled ahead of time |
 //! | `object_loader` | links object code into executable memory |
 //! | [`process_lifetime`] | stops LLVM before the process exits, and keeps it still while the process forks |
 //! | `function_builder` | the state of a machine function under construction, and its failure paths |
@@ -33,6 +34,7 @@ mod binary_operators;
 mod buffer_accesses;
 mod buffer_allocation;
 mod code_cache;
+mod code_target;
 mod compilation_unit;
 mod debug_bounds_checks;
 mod element_type_casts;
@@ -40,10 +42,10 @@ mod elementary_functions;
 mod function_builder;
 mod function_prologue;
 mod half_floats;
-mod host_target;
 mod int_division;
 mod intrinsics;
 mod library_kernel_calls;
+mod object_file;
 mod object_loader;
 mod packed_function_calls;
 mod parallel_loop;
@@ -53,8 +55,8 @@ mod values;
 
 use indexmap::IndexMap;
 use pliant_codegen::{
-    Backend, CodegenError, CodegenOptions, CompiledBodies, CompiledKernel, CompiledKernels,
-    KernelSource,
+    Backend, CodegenError, CodegenOptions, CompiledBodies, CompiledKernel, CompiledKernels, DataOf,
+    KernelSource, ObjectTarget,
 };
 use pliant_exec::Executable;
 use pliant_ir::tir::PrimFunc;
@@ -62,10 +64,10 @@ use pliant_ir::tir::visit::for_each_stmt;
 use pliant_pool::{compile_threads, parallel_map};
 use pliant_tensor::memory_reserve;
 
+use code_target::CodeTarget;
 use compilation_unit::CompiledUnit;
-use host_target::HostTarget;
 
-/// The LLVM code generator. It compiles for the host CPU.
+/// The LLVM code generator.
 #[derive(Debug, Default)]
 pub struct LlvmBackend;
 
@@ -84,7 +86,7 @@ impl Backend for LlvmBackend {
     fn widest_vector_bytes(&self) -> Result<Option<usize>, CodegenError> {
         check_memory(0)?;
         let _compiling = process_lifetime::begin_compilation()?;
-        Ok(Some(HostTarget::get()?.vector_bits as usize / 8))
+        Ok(Some(CodeTarget::host()?.vector_bits as usize / 8))
     }
 
     fn compile(
@@ -95,7 +97,7 @@ impl Backend for LlvmBackend {
         check_memory(0)?;
         let target = {
             let _compiling = process_lifetime::begin_compilation()?;
-            HostTarget::get()?
+            CodeTarget::host()?
         };
         let threads = match options.compile_threads {
             0 => compile_threads(),
@@ -118,6 +120,29 @@ impl Backend for LlvmBackend {
             _ => parallel_map(units, compile),
         };
         load_units(units)
+    }
+
+    fn object_vector_bytes(&self, target: &ObjectTarget) -> Result<Option<usize>, CodegenError> {
+        check_memory(0)?;
+        let _compiling = process_lifetime::begin_compilation()?;
+        Ok(Some(CodeTarget::object(target)?.vector_bits as usize / 8))
+    }
+
+    fn compile_object(
+        &self,
+        funcs: &[KernelSource<'_>],
+        target: &ObjectTarget,
+        options: &CodegenOptions,
+        data_of: DataOf<'_>,
+    ) -> Result<Vec<u8>, CodegenError> {
+        check_memory(funcs.iter().map(|(_, f)| statement_count(f)).sum())?;
+        let deep = funcs.iter().any(|(_, f)| pliant_tir::stack_guard::is_deep(f));
+        pliant_tir::stack_guard::run(deep, || {
+            let _compiling = process_lifetime::begin_compilation()?;
+            let target = CodeTarget::object(target)?;
+            compilation_unit::compile_object(&target, funcs, options, data_of)
+        })
+        .unwrap_or_else(|e| Err(CodegenError::Host(e.to_string())))
     }
 
     fn compile_bodies(

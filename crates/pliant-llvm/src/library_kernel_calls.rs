@@ -5,6 +5,7 @@ use inkwell::values::IntValue;
 use pliant_exec::abi::{
     PACKED_ABSENT, PACKED_FLOAT, PACKED_INT, PACKED_MEMORY, PACKED_STRIDED, PACKED_VIEW,
 };
+use pliant_exec::ahead_of_time_abi::Import;
 use pliant_ir::tir::{Buffer, BufferView, Expr, KernelCall, KernelOperand};
 
 use crate::function_builder::{FuncGen, Gen, internal, unsupported};
@@ -39,10 +40,9 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         }
         let (pointer, int) = (self.unit.pointer_type(), self.unit.int_type(64));
         let ty = self.unit.function_type(&[pointer, pointer, int], int);
-        let symbol = format!("pliant_kernel_{name}");
-        let callee = self.unit.declare_symbol(&symbol, entry as usize, ty);
+        let import = Import::Kernel(name.to_string());
+        let callee = self.unit.import_address(&self.b, import, entry as usize, ty)?;
         let args = [self.runtime.into(), first.into(), self.i64(count as i64).into()];
-        let callee = callee.as_global_value().as_pointer_value();
         let status = self.call_address(ty, callee, &args)?;
         self.fail_if_nonzero(status.into_int_value())?;
         // The kernel has written its results, so memoized loads may be stale.

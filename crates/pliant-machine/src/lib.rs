@@ -10,6 +10,8 @@
 //! | [`isa`] | the instruction sets for which there are kernels, and `PLIANT_ISA` |
 //! | [`cache_sizes`] | the sizes of the data caches, and `PLIANT_CACHES` |
 //! | [`cost_model`] | the cost model: block sizes and pieces of work |
+//! | [`cpu_features`] | the instruction set extensions that compiled programs may require |
+//! | [`cpu_levels`] | the levels of x86-64 CPUs for which programs can be compiled ahead of time |
 //! | `compile_time_profitability` | the cost model: whether a kernel, a packed operand or Winograd's algorithm is faster |
 //! | [`core_compute_rates`] | computing rates: measured or estimated |
 //! | `amx_detection` | whether the process may use tile registers |
@@ -19,6 +21,8 @@ pub mod cache_sizes;
 mod compile_time_profitability;
 pub mod core_compute_rates;
 pub mod cost_model;
+pub mod cpu_features;
+pub mod cpu_levels;
 pub mod isa;
 
 use std::sync::OnceLock;
