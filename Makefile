@@ -6,12 +6,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test llvm llvm-packages llvm-test llvm-test-if-possible llvm-wheel check rust-test python-test models race asan asan-rust asan-python fuzz wheel bench bless docs deny clean
+.PHONY: demo test runtime-library llvm llvm-packages llvm-test llvm-test-if-possible llvm-wheel check rust-test python-test models race asan asan-rust asan-python fuzz wheel bench bless docs deny clean
 
 # Embed a file of sentences with all-MiniLM-L6-v2, compiled once. Builds without link-time optimization, to be ready sooner; measure
 # with `make bench`.
 demo: $(VENV)/.demo
 	$(BIN)/python examples/embed_sentences.py
+
+# The run-time library, with which programs that are compiled ahead of time are linked, and the command `pliant` beside it.
+runtime-library:
+	cargo build --release --package pliant-cli --quiet
+	cargo rustc --release --package pliant-runtime --crate-type staticlib --quiet
+	@echo "target/release/libpliant_runtime.a is the run-time library, target/release/pliant the compiler"
 
 # Pliant with the LLVM code generator beside Cranelift, in a release build in the virtual environment. Select it with target="llvm" or
 # PLIANT_TIER=llvm.
@@ -48,11 +54,16 @@ check:
 	cargo xtask check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 
+# The run-time library that the Python tests link.
+TEST_RUNTIME := target/debug/libpliant_runtime.a
+$(TEST_RUNTIME): $(shell find crates -name '*.rs' -o -name Cargo.toml)
+	cargo rustc --package pliant-runtime --crate-type staticlib --quiet
+
 rust-test:
 	cargo test --workspace --exclude pliant-py --quiet
 
-python-test: $(VENV)/.dev
-	$(BIN)/python -m pytest tests/python --numprocesses auto --dist worksteal
+python-test: $(VENV)/.dev $(TEST_RUNTIME)
+	PLIANT_RUNTIME_LIBRARY=$(CURDIR)/$(TEST_RUNTIME) $(BIN)/python -m pytest tests/python --numprocesses auto --dist worksteal
 
 # The synchronisation of the worker team under loom, which explores all interleavings of the threads. Needs a separate build.
 models:

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         topi,
         transform,
     )
+    from pliant._export import export_library
     from pliant._model import Model, build, compile, load
     from pliant.ir import IRModule, instrument
     from pliant.registry import get_global_func, register_func, register_global_func
@@ -88,6 +89,7 @@ _LAZY = {
     "IRModule": "pliant.ir",
     "instrument": "pliant.ir",
     "Model": "pliant._model",
+    "export_library": "pliant._export",
     "build": "pliant._model",
     "compile": "pliant._model",
     "load": "pliant._model",
@@ -124,6 +126,7 @@ __all__ = [
     "cpu",
     "device",
     "error",
+    "export_library",
     "get_global_func",
     "instrument",
     "ir",

@@ -195,23 +195,52 @@ pub struct CheckArgs {
     pub allow_specialization: bool,
 }
 
+/// What `pliant compile` writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum EmitKind {
+    /// A program without machine code.
+    Program,
+    /// An object file.
+    Obj,
+    /// A static library.
+    Static,
+    /// A shared library.
+    Shared,
+    /// An executable.
+    Exe,
+}
+
 /// Arguments of `pliant compile`.
 #[derive(Args)]
 #[command(
-    after_help = "The program keeps every symbolic dimension, so it runs at all shapes, on this or another machine. With
---shape, a symbol with one size becomes that constant; a symbol with a range is checked at run time.
+    after_help = "The program keeps every symbolic dimension, so it runs at all shapes. With --shape, a symbol with one size
+becomes that constant; a symbol with a range is checked at run time.
+
+With --emit, the file contains machine code and needs no compiler to run: an object file (obj), a static or shared library with a
+C interface (static, shared), or an executable that reads NumPy files (exe). Beside objects and libraries, the headers pliant.h
+and FILE.h are written.
 
 Examples:
   pliant compile model.onnx -o model.plx --timing
-  pliant compile model.onnx -o model.plx --shape batch=1..32,seq=128"
+  pliant compile model.onnx -o model.plx --shape batch=1..32,seq=128
+  pliant compile model.onnx -o libmodel.so --emit shared --target-cpu x86-64-v3"
 )]
 pub struct CompileArgs {
-    /// The model: an ONNX file or a script.
+    /// The model: an ONNX file, a script or a compiled program.
     #[arg(value_name = "MODEL")]
     pub file: PathBuf,
-    /// The executable file to write.
+    /// The file to write.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
+    /// What the file contains: a program without machine code, which Pliant runs on any machine, or machine code.
+    #[arg(long, value_enum, default_value_t = EmitKind::Program)]
+    pub emit: EmitKind,
+    /// The CPU for which machine code is generated, such as `x86-64-v3`. Default: the host CPU.
+    #[arg(long, value_name = "CPU")]
+    pub target_cpu: Option<String>,
+    /// The target triple of an object file, such as `aarch64-unknown-linux-gnu`. Default: the host.
+    #[arg(long, value_name = "TRIPLE")]
+    pub target_triple: Option<String>,
     /// The known values or ranges of symbols of an ONNX model.
     #[arg(long = "shape", value_name = "SYMBOL=N,SYMBOL=A..B,...")]
     pub shapes: Vec<String>,

@@ -9,7 +9,6 @@ mod args;
 mod bench_plot;
 mod commands;
 mod declared_symbols;
-mod npy;
 mod peer_runtime;
 mod program_loading;
 mod progress;

@@ -8,7 +8,9 @@ use pliant::Tensor;
 use serde::{Deserialize, Serialize};
 
 use crate::args::Peer;
-use crate::{Failure, npy};
+use pliant_runtime::npy;
+
+use crate::Failure;
 
 /// The Python script that runs a model on a peer. Its argument is a folder with `job.json`.
 const PEER_SCRIPT: &str = include_str!("peer_runtime.py");

@@ -7,7 +7,9 @@ use pliant::{DType, Dim, Signature, Tensor, Value, ValueInfo};
 
 use crate::args::{FeedArgs, Fill};
 use crate::shape_option::{self, Axis, Point};
-use crate::{Failure, npy};
+use pliant_runtime::npy;
+
+use crate::Failure;
 
 /// The inputs of a run, as the command line specifies them.
 pub struct Feed<'a> {

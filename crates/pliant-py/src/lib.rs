@@ -41,7 +41,7 @@ mod _core {
     use crate::runtime::exec_builder::{ExecBuilder, Operand};
     #[pymodule_export]
     use crate::runtime::executable_and_model::{
-        Executable, InputInfo, Model, ModelStats, compile_module,
+        Executable, InputInfo, Model, ModelStats, compile_module, export_library,
     };
     #[pymodule_export]
     use crate::runtime::ndarray::{NDArray, array, empty, from_dlpack};

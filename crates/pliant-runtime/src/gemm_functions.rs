@@ -30,7 +30,8 @@ struct GemmVariant {
 /// Returns all variants of `pliant.gemm` with their full names.
 fn gemm_variants() -> Vec<(String, GemmVariant)> {
     let mut out = Vec::new();
-    for activation in std::iter::once(None).chain(GEMM_ACTIVATIONS.iter().map(|(_, short)| Some(*short)))
+    for activation in
+        std::iter::once(None).chain(GEMM_ACTIVATIONS.iter().map(|(_, short)| Some(*short)))
     {
         for (transposed, bias) in [(false, false), (false, true), (true, false), (true, true)] {
             let mut name = String::from(GEMM);

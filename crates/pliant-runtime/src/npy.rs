@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pliant::{DType, Tensor};
+use pliant_tensor::{DType, Tensor};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use crate::vm_codegen::{CodegenInputs, codegen, default_kernel_info};
+use crate::vm_codegen::{CodegenInputs, codegen};
 use pliant_codegen::CodegenOptions;
 use pliant_diag::spelling_suggestions::did_you_mean;
 use pliant_exec::EXEC_MODE;
@@ -178,7 +178,8 @@ fn compile_into(
     let phase = Phase::start("Bytecode");
     let info = |name: &str| {
         let func = module.get(name)?.as_prim()?;
-        Some(loop_codegen::kernel_info(compiled.get(name)?, default_kernel_info(name, func)))
+        let code = compiled.get(name)?;
+        Some(loop_codegen::loop_function_info(name, func, &code.signature, &code.messages))
     };
     let inputs = CodegenInputs {
         kernel_info: &info,
@@ -202,7 +203,6 @@ fn compile_into(
     if let Some(dump) = &dump {
         dump.write_as("Bytecode", "txt", &executable.as_text())?;
     }
-
     let optimization = background_optimization::start(options.target, &module, &mut table)?;
     let stats = CompileStats {
         phases,

@@ -109,6 +109,12 @@ impl Error {
         Error::Compile(pliant_diag::Error::user(finding))
     }
 
+    /// Creates the error for a feature that Pliant does not have.
+    pub(crate) fn unsupported(message: impl Into<String>, help: impl Into<String>) -> Error {
+        let finding = Diagnostic::error(PL0002, message).with_help(help);
+        Error::Compile(pliant_diag::Error::Unsupported(vec![finding]))
+    }
+
     /// Creates an internal error in a compilation step.
     pub(crate) fn internal(step: &str, message: impl Into<String>) -> Error {
         Error::Compile(pliant_diag::Error::internal(step, message))

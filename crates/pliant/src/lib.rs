@@ -37,6 +37,7 @@
 //! # Stability
 //! Depend only on this crate. The other crates are internal and may change at any time.
 
+mod ahead_of_time;
 #[cfg(feature = "llvm")]
 mod background_optimization;
 #[cfg(not(feature = "llvm"))]
@@ -65,6 +66,7 @@ mod signature;
 mod user_operators;
 pub mod vm_codegen;
 
+pub use ahead_of_time::{Emit, ExportOptions, export_library};
 pub use background_optimization::prepare_exit;
 pub use compile::{build, compile, pass_context, pipeline};
 pub use compile_and_model_stats::{CompileStats, ModelStats};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::vm_codegen::default_kernel_info;
 use pliant_codegen::{
-    Backend, CodegenOptions, CompiledKernel, CompiledKernels, KernelSource, ParamKind,
+    Backend, CodegenOptions, CompiledKernels, KernelSignature, KernelSource, ParamKind,
 };
 use pliant_cranelift::CraneliftBackend;
 use pliant_diag::Diagnostic;
@@ -56,8 +56,20 @@ pub(crate) fn lower(
     ctx: &PassContext,
     backend: &dyn Backend,
 ) -> Result<IRModule, Error> {
+    lower_module(module, ctx, backend.widest_vector_bytes()?)
+}
+
+/// Lowers the loop functions of a module for a code generator with vectors of this size ([`Backend::widest_vector_bytes`]), in
+/// parallel.
+///
+/// # Errors
+/// The errors of [`lower`].
+pub(crate) fn lower_module(
+    module: &IRModule,
+    ctx: &PassContext,
+    vector_bytes: Option<usize>,
+) -> Result<IRModule, Error> {
     check_variables()?;
-    let vector_bytes = backend.widest_vector_bytes()?;
     let sources: Vec<(&Arc<str>, &Arc<PrimFunc>)> = module.prim_funcs().collect();
     let lower = |(name, func): (&Arc<str>, &Arc<PrimFunc>)| -> Result<PrimFunc, Error> {
         ctx.check_cancelled()?;
@@ -117,12 +129,17 @@ fn check_variables() -> Result<(), Error> {
     pliant_pool::check_threads().map_err(|e| error(e, "all processors"))
 }
 
-/// Returns the description of a compiled loop function for the VM: `declared`, the description
-/// derived from its source, updated with the parameter kinds and failure messages of the machine
-/// code.
-pub(crate) fn kernel_info(kernel: &CompiledKernel, mut declared: LoopFuncInfo) -> LoopFuncInfo {
-    declared.checks = kernel.messages.iter().map(|m| m.to_string()).collect();
-    let kinds = kernel.signature.params.iter().map(|(_, kind)| kind);
+/// Returns the description of a compiled loop function for the VM: the description derived from its source, updated with the
+/// parameter kinds and failure messages of the machine code.
+pub(crate) fn loop_function_info(
+    name: &str,
+    func: &PrimFunc,
+    signature: &KernelSignature,
+    messages: &[Arc<str>],
+) -> LoopFuncInfo {
+    let mut declared = default_kernel_info(name, func);
+    declared.checks = messages.iter().map(|m| m.to_string()).collect();
+    let kinds = signature.params.iter().map(|(_, kind)| kind);
     for (arg, kind) in declared.args.iter_mut().zip(kinds) {
         match kind {
             ParamKind::Int(dtype) if dtype.is_bool() => *arg = LoopFuncParam::Bool,
@@ -253,7 +270,7 @@ pub(crate) fn adopt_recompiled(
                 format!("the executable is damaged: the loop function '{}' is missing", info.name);
             return Err(Error::Executable(ExecError::Damaged(why)));
         };
-        let recompiled = kernel_info(kernel, default_kernel_info(&info.name, func));
+        let recompiled = loop_function_info(&info.name, func, &kernel.signature, &kernel.messages);
         if recompiled.args != info.args {
             let why = format!(
                 "the executable is damaged: the parameters of loop function '{}' differ from their description",

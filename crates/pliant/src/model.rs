@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pliant_diag::SourceMap;
 use pliant_ir::IRModule;
 use pliant_onnx::{ImportOptions, Limits};
-use pliant_runtime::{Signature, ValueInfo};
+use pliant_runtime::{NamedInputError, Signature, ValueInfo, entry_function};
 use pliant_tensor::Tensor;
 use pliant_vm::{RunOptions, Value, VirtualMachine};
 
@@ -197,43 +197,22 @@ impl Model {
         let signature = signature.ok_or_else(|| {
             Error::option("the model has no function 'main'", "call a function by name with `run`")
         })?;
-        let names = signature.feed_names();
-        if let Some((name, _)) = feeds.iter().find(|(n, _)| !names.contains(n)) {
-            let help = unknown_input_help(signature, name);
-            return Err(Error::option(
+        let args = signature.arguments(feeds).map_err(|error| match error {
+            NamedInputError::Unknown(name) => Error::option(
                 format!("a value is passed for '{name}', but there is no input '{name}'"),
-                help,
-            ));
-        }
-        let feed = |name: &&str| {
-            let value = feeds.iter().find(|(n, _)| n == name).map(|(_, t)| t.clone());
-            let missing = || {
-                Error::option(
-                    format!("the value of input '{name}' is missing"),
-                    "pass a tensor for this input",
-                )
-            };
-            value.map(Value::Tensor).ok_or_else(missing)
-        };
-        let args = names.iter().map(feed).collect::<Result<Vec<Value>, Error>>()?;
-        let result = self.run_with(&signature.name, &args, options)?;
-        let outputs = &signature.output_names;
-        Ok(match result.as_tuple() {
-            Some(fields) if outputs.len() != 1 => {
-                let name = |i: usize| outputs.get(i).cloned().unwrap_or_default();
-                fields.iter().enumerate().map(|(i, v)| (name(i), v.clone())).collect()
-            }
-            _ => vec![(outputs.first().cloned().unwrap_or_default(), result)],
-        })
+                unknown_input_help(signature, &name),
+            ),
+            NamedInputError::Missing(name) => Error::option(
+                format!("the value of input '{name}' is missing"),
+                "pass a tensor for this input",
+            ),
+        })?;
+        Ok(signature.named_results(self.run_with(&signature.name, &args, options)?))
     }
 
     /// Returns the name of the entry function: `main`, or the only public function.
     pub fn entry(&self) -> Option<&str> {
-        let all = self.compiled.signatures();
-        match all {
-            [one] => Some(&one.name),
-            _ => all.iter().find(|s| s.name == "main").map(|s| &*s.name),
-        }
+        entry_function(self.compiled.signatures()).map(|signature| &*signature.name)
     }
 
     /// Returns the inputs of the entry function, with symbolic dims as expressions.

@@ -1096,6 +1096,17 @@ def device(dev: str, dev_id: int = 0) -> Device:
 def empty(shape: Any, dtype: DTypeLike | None = None, device: Any = None) -> NDArray:
     """Creates an array of zeros. The default data type is float32. `device` is ignored."""
 
+def export_library(
+    executable: Executable,
+    path: str,
+    emit: str,
+    target: tuple[str, str | None, str | None],
+    runtime_library: str | None,
+) -> None:
+    """Writes a program with its machine code to a file of the kind `emit`, as
+    `pliant.export_library` does. `target` contains the code generator, the CPU and the target
+    triple."""
+
 def from_dlpack(obj: Any) -> NDArray:
     """Creates an array that shares the memory of a DLPack capsule, or of an object with
     `__dlpack__` or the buffer protocol.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use pliant::{DType, Value};
 
 use crate::Failure;
-use crate::npy;
+use pliant_runtime::npy;
 
 /// Prints a run-time value. For a tensor, prints the type, the shape and the first 16 elements.
 pub fn show(value: &Value, indent: &str, out: &mut dyn Write) -> Result<(), Failure> {

@@ -9,7 +9,6 @@ use super::infer_results::{PartialType, infer_result_types};
 use super::{DeferredNode, constant_initializer};
 use crate::failed_node_recorder::captured_names;
 use crate::graph_import::Importer;
-use pliant_kernel_api::host_function_names;
 use crate::import_error::{Problem, ProblemKind};
 use crate::imported_value::Value;
 use crate::node::Node;
@@ -18,6 +17,7 @@ use crate::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
 use crate::proto::{
     GraphProto, ModelProto, NodeProto, TensorShapeProto, TypeProto, ValueInfoProto,
 };
+use pliant_kernel_api::host_function_names;
 
 /// Maximum number of elements of a constant operand that is embedded in the model of a deferred node (a node that is imported at
 /// run time). Larger constants are passed as operands of the call that imports the node.

@@ -9,7 +9,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{DimSpec, ImportOptions, Importer, identifier};
 use crate::dim_symbols::has_name;
-use pliant_kernel_api::host_function_names;
 use crate::import_error::Problem;
 use crate::imported_value::Value;
 use crate::initializer_tensors;
@@ -22,6 +21,7 @@ use crate::proto::{
 use crate::sequence_optional_types::ObjectType;
 use crate::shape_constraint_report::{DeclaredBy, DynamicDim};
 use crate::subbyte_types::narrow_type;
+use pliant_kernel_api::host_function_names;
 
 /// The texts of all input dims: first the texts in the file that the user does not override, then the texts of the user.
 fn dim_texts<'t>(

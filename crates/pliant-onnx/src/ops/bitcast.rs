@@ -4,12 +4,12 @@ use pliant_ir::DType;
 use pliant_ir::relax::Expr;
 
 use super::{OnnxOp, op};
-use pliant_kernel_api::host_function_names;
 use crate::import_error::Problem;
 use crate::imported_value::Value;
 use crate::initializer_tensors;
 use crate::node::{ConvertResult, ExprResult, Node};
 use crate::subbyte_types::{is_narrow_float, narrow_type};
+use pliant_kernel_api::host_function_names;
 
 pub(super) static OPS: &[OnnxOp] = &[op("BitCast", bit_cast)];
 

@@ -1,9 +1,9 @@
 //! Converter of `Det`, which calls a host function.
 
 use super::{OnnxOp, op};
-use pliant_kernel_api::host_function_names;
 use crate::import_error::Problem;
 use crate::node::{ConvertResult, Node};
+use pliant_kernel_api::host_function_names;
 
 pub(super) static OPS: &[OnnxOp] = &[op("Det", det)];
 

@@ -7,11 +7,11 @@ use pliant_sym::Sym;
 use pliant_tensor::Tensor;
 
 use super::{OnnxOp, op};
-use pliant_kernel_api::host_function_names;
 use crate::import_error::Problem;
 use crate::imported_value::{SymTensor, Value};
 use crate::node::{ConvertResult, ExprResult, Node};
 use crate::sequence_optional_types::ObjectType;
+use pliant_kernel_api::host_function_names;
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("ConcatFromSequence", concat_from_sequence),

@@ -118,7 +118,9 @@ pub(super) fn push(args: &[Value]) -> Outcome {
 
 /// Host function with the argument `(chain)`: returns the items of the chain as a sequence.
 pub(super) fn sequence(args: &[Value]) -> Outcome {
-    let [last] = args else { return Err(argument_error(host_function_names::CHAIN_SEQUENCE, args)) };
+    let [last] = args else {
+        return Err(argument_error(host_function_names::CHAIN_SEQUENCE, args));
+    };
     Ok(Value::tuple(items(last)?))
 }
 

@@ -115,7 +115,8 @@ pub(super) fn concat(args: &[Value]) -> Outcome {
         return Err(argument_error(host_function_names::SEQUENCE_CONCAT, args));
     };
     let new =
-        new.as_int().ok_or_else(|| argument_error(host_function_names::SEQUENCE_CONCAT, args))? != 0;
+        new.as_int().ok_or_else(|| argument_error(host_function_names::SEQUENCE_CONCAT, args))?
+            != 0;
     let tensors: Option<Vec<&Tensor>> = items.iter().map(Value::as_tensor).collect();
     let tensors = tensors.ok_or_else(|| {
         value_error("a sequence to be concatenated contains an item that is not a tensor")
@@ -202,8 +203,10 @@ pub(super) fn split(args: &[Value]) -> Outcome {
     let [Value::Tensor(x), lengths, Value::Int(axis), keepdims] = args else {
         return Err(argument_error(host_function_names::SEQUENCE_SPLIT, args));
     };
-    let keepdims =
-        keepdims.as_int().ok_or_else(|| argument_error(host_function_names::SEQUENCE_SPLIT, args))? != 0;
+    let keepdims = keepdims
+        .as_int()
+        .ok_or_else(|| argument_error(host_function_names::SEQUENCE_SPLIT, args))?
+        != 0;
     let x = x.to_contiguous()?;
     let axis = axis_of(*axis, x.ndim())?;
     let size = x.shape()[axis];

@@ -34,7 +34,9 @@ pub(super) fn bitcast(args: &[Value]) -> Outcome {
 /// in float64. `x` has shape `[..., n, n]`, and the result has the batch dims and the data type of
 /// `x`.
 pub(super) fn det(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
-    let [Value::Tensor(x)] = args else { return Err(argument_error(host_function_names::DET, args)) };
+    let [Value::Tensor(x)] = args else {
+        return Err(argument_error(host_function_names::DET, args));
+    };
     let [batch @ .., rows, columns] = x.shape() else {
         let text =
             format!("the operand of Det must have at least 2 dims, but has shape {:?}", x.shape());

@@ -1,5 +1,6 @@
 //! The integration tests of `pliant`. They are one program, because Cargo links each test program separately.
 
+mod ahead_of_time;
 mod background_optimization;
 mod bytecode_generation;
 mod compile_stages;

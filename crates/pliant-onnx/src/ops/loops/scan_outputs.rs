@@ -6,11 +6,11 @@ use pliant_ir::relax::Expr;
 use pliant_sym::Sym;
 
 use super::loop_state::{LoopCondition, LoopState, while_loop};
-use pliant_kernel_api::host_function_names;
 use crate::import_error::Problem;
 use crate::imported_value::Value;
 use crate::node::{ExprResult, Node};
 use crate::sequence_optional_types::{ObjectType, OuterSymbols};
+use pliant_kernel_api::host_function_names;
 
 /// A callback that emits the body of a loop. It receives the state before an iteration, and returns
 /// the state after it and the values that the iteration collects.

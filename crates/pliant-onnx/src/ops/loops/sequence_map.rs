@@ -3,12 +3,12 @@
 use pliant_ir::DType;
 
 use super::{collecting_loop, convert_body, increment, is_below};
-use pliant_kernel_api::host_function_names;
 use crate::import_error::Problem;
 use crate::imported_value::Value;
 use crate::node::{ConvertResult, Node};
 use crate::proto::GraphProto;
 use crate::sequence_optional_types::ObjectType;
+use pliant_kernel_api::host_function_names;
 
 pub(super) fn sequence_map(n: &mut Node<'_, '_>) -> ConvertResult {
     let graph = n.attrs().graph("body")?;

@@ -1,0 +1,317 @@
+//! The inputs and outputs of models.
+
+use std::ffi::{CString, c_char};
+use std::slice;
+
+use pliant_tensor::{DType, Storage, Tensor, checked_nbytes};
+use pliant_vm::Value;
+
+use super::model::{Model, model, text};
+use super::status::{Status, argument_error, guard, guard_value};
+use crate::error::RuntimeError;
+use crate::signature::Dim;
+
+/// A row-major tensor, `pliant_tensor` in C.
+#[repr(C)]
+#[derive(Debug)]
+pub struct CTensor {
+    /// The first element.
+    pub data: *mut u8,
+    /// The sizes of the dims.
+    pub shape: *const i64,
+    /// The number of dims.
+    pub rank: usize,
+    /// The element type: 256 * the type code of DLPack + the number of bits.
+    pub dtype: i32,
+}
+
+/// The size of a dim that is known only at run time.
+const SYMBOLIC: i64 = -1;
+/// The maximum rank of a tensor.
+const MAX_RANK: usize = 64;
+
+/// Encodes an element type.
+fn dtype_number(dtype: DType) -> i32 {
+    let (code, bits) = dtype.to_dlpack();
+    i32::from(u16::from_be_bytes([code, bits]))
+}
+
+/// Decodes an element type.
+fn dtype_of_number(number: i32) -> Result<DType, RuntimeError> {
+    let decoded = u16::try_from(number).ok().and_then(|number| {
+        let [code, bits] = number.to_be_bytes();
+        DType::from_dlpack(code, bits)
+    });
+    decoded.ok_or_else(|| argument_error(format!("{number} is not an element type")))
+}
+
+impl Model {
+    fn dim(&self, input: usize, axis: usize) -> Option<&Dim> {
+        self.signature.inputs.get(input)?.shape.as_ref()?.get(axis)
+    }
+
+    /// Returns an output as a row-major tensor that shares no memory with an input.
+    fn output(&self, output: usize) -> Result<Tensor, RuntimeError> {
+        let mut state = self.state();
+        let count = state.outputs.len();
+        let Some(value) = state.outputs.get(output) else {
+            return Err(argument_error(match count {
+                0 => "the model has no outputs, because it has not run".to_string(),
+                _ => format!("the model has no output {output}; it has {count} outputs"),
+            }));
+        };
+        let tensor = output_tensor(value).ok_or_else(|| {
+            let kind = value.kind();
+            argument_error(format!("output {output} is not a tensor, but {kind}"))
+        })??;
+        let shared = state.inputs.iter().flatten().any(|input| input.overlaps(&tensor));
+        let tensor = if shared { tensor.copy()? } else { tensor.to_contiguous()? };
+        // The model keeps the memory that the caller reads.
+        state.outputs[output] = Value::Tensor(tensor.clone());
+        Ok(tensor)
+    }
+}
+
+/// Converts a result to a tensor; `None` if it is neither a tensor nor a scalar or shape.
+fn output_tensor(value: &Value) -> Option<Result<Tensor, RuntimeError>> {
+    let tensor = match value {
+        Value::Tensor(tensor) => Ok(tensor.clone()),
+        Value::Int(value) => Tensor::scalar(*value),
+        Value::Float(value) => Tensor::scalar(*value),
+        Value::Bool(value) => Tensor::from_bytes(&[], DType::Bool, &[u8::from(*value)]),
+        Value::Shape(dims) => Tensor::from_slice(&[dims.len() as i64], dims),
+        _ => return None,
+    };
+    Some(tensor.map_err(RuntimeError::from))
+}
+
+/// Creates a tensor that borrows the memory of a C tensor.
+///
+/// # Safety
+/// The shape has as many sizes as the rank, and the elements are readable until the tensor is dropped.
+unsafe fn borrowed_tensor(tensor: &CTensor) -> Result<Tensor, RuntimeError> {
+    let dtype = dtype_of_number(tensor.dtype)?;
+    if tensor.rank > MAX_RANK {
+        let rank = tensor.rank;
+        return Err(argument_error(format!(
+            "the rank of a tensor is at most {MAX_RANK}, not {rank}"
+        )));
+    }
+    let shape = match (tensor.rank, tensor.shape.is_null()) {
+        (0, _) => &[],
+        (_, true) => return Err(argument_error("the shape of the tensor is null")),
+        // SAFETY: guaranteed by the caller.
+        (rank, false) => unsafe { slice::from_raw_parts(tensor.shape, rank) },
+    };
+    let bytes = checked_nbytes(shape, dtype)?;
+    if tensor.data.is_null() && bytes > 0 {
+        return Err(argument_error("the address of the elements of the tensor is null"));
+    }
+    // SAFETY: guaranteed by the caller.
+    let storage = unsafe { Storage::from_foreign(tensor.data, bytes, true, || ()) };
+    Ok(Tensor::from_storage(storage, 0, shape, dtype)?)
+}
+
+/// Returns the number of inputs; 0 for a null model.
+///
+/// # Safety
+/// `address` is null or that of a model.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pliant_input_count(address: *const Model) -> usize {
+    // SAFETY: guaranteed by the caller.
+    unsafe { address.as_ref() }.map_or(0, |model| model.inputs.len())
+}
+
+/// Returns the address of a text; null if there is none.
+fn text_address(text: Option<&CString>) -> *const c_char {
+    text.map_or(std::ptr::null(), |text| text.as_ptr())
+}
+
+/// Returns the name of an input; null if there is no such input.
+///
+/// # Safety
+/// `address` is null or that of a model.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pliant_input_name(address: *const Model, input: usize) -> *const c_char {
+    // SAFETY: guaranteed by the caller.
+    let model = unsafe { address.as_ref() };
+    text_address(model.and_then(|model| model.inputs.get(input)).map(|(name, _)| name))
+}
+
+/// Returns the index of the input with this name; -1 if there is no such input.
+///
+/// # Safety
+/// `address` is null or that of a model; `name` is null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pliant_input_index(address: *const Model, name: *const c_char) -> i64 {
+    // SAFETY: guaranteed by the caller.
+    let (model, name) = unsafe { (address.as_ref(), text(name, "the name")) };
+    let (Some(model), Ok(name)) = (model, name) else { return -1 };
+    let position = model.inputs.iter().position(|(input, _)| input.to_bytes() == name.as_bytes());
+    position.map_or(-1, |position| position as i64)
+}
+
+/// Returns the element type of an input; 0 if it is unknown.
+///
+/// # Safety
+/// `address` is null or that of a model.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pliant_input_dtype(address: *const Model, input: usize) -> i32 {
+    // SAFETY: guaranteed by the caller.
+    let input = unsafe { address.as_ref() }.and_then(|model| model.signature.inputs.get(input));
+    let dtype = input.and_then(|input| input.dtype.as_deref()?.parse::<DType>().ok());
+    dtype.map_or(0, dtype_number)
+}
+
+/// Returns the rank of an input; -1 if it is unknown.
+///
+/// # Safety
+/// `address` is null or that of a model.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pliant_input_rank(address: *const Model, input: usize) -> i64 {
+    // SAFETY: guaranteed by the caller.
+    let input = unsafe { address.as_ref() }.and_then(|model| model.signature.inputs.get(input));
+    input.and_then(|input| input.shape.as_ref()).map_or(-1, |shape| shape.len() as i64)
+}
+
+/// Returns the size of a dim of an input; -1 if it is known only at run time.
+///
+/// # Safety
+/// `address` is null or that of a model.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pliant_input_dim(address: *const Model, input: usize, axis: usize) -> i64 {
+    // SAFETY: guaranteed by the caller.
+    match unsafe { address.as_ref() }.and_then(|model| model.dim(input, axis)) {
+        Some(Dim::Constant(size)) => *size,
+        _ => SYMBOLIC,
+    }
+}
+
+/// Returns the size of a dim of an input as text; null if there is no such dim.
+///
+/// # Safety
+/// `address` is null or that of a model.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pliant_input_dim_text(
+    address: *const Model,
+    input: usize,
+    axis: usize,
+) -> *const c_char {
+    // SAFETY: guaranteed by the caller.
+    let model = unsafe { address.as_ref() };
+    text_address(model.and_then(|model| model.inputs.get(input)?.1.get(axis)))
+}
+
+/// Sets an input.
+///
+/// # Safety
+/// `address` is null or that of a model. `tensor` is null or a tensor whose elements stay valid until the input is set again or the
+/// model is destroyed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pliant_set_input(
+    address: *mut Model,
+    input: usize,
+    tensor: *const CTensor,
+) -> Status {
+    guard(|| {
+        // SAFETY: guaranteed by the caller.
+        let (model, tensor) = unsafe { (model(address)?, tensor.as_ref()) };
+        let tensor = tensor.ok_or_else(|| argument_error("the tensor is null"))?;
+        let count = model.inputs.len();
+        if input >= count {
+            return Err(argument_error(format!(
+                "the model has no input {input}; it has {count} inputs"
+            )));
+        }
+        // SAFETY: guaranteed by the caller.
+        let tensor = unsafe { borrowed_tensor(tensor) }?;
+        model.state().inputs[input] = Some(tensor);
+        Ok(())
+    })
+}
+
+/// Stores the size that a symbolic dim has in the inputs that are set.
+///
+/// # Safety
+/// `address` is null or that of a model; `symbol` is null or a C string; `size` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pliant_symbol(
+    address: *const Model,
+    symbol: *const c_char,
+    size: *mut i64,
+) -> Status {
+    guard(|| {
+        // SAFETY: guaranteed by the caller.
+        let (model, symbol) = unsafe { (model(address)?, text(symbol, "the name of the symbol")?) };
+        if size.is_null() {
+            return Err(argument_error("the address for the size is null"));
+        }
+        let state = model.state();
+        let mut is_known = false;
+        for (input, tensor) in model.signature.inputs.iter().zip(&state.inputs) {
+            let is_symbol = |dim: &Dim| matches!(dim, Dim::Symbolic(name) if name == symbol);
+            let Some(axis) = input.shape.iter().flatten().position(is_symbol) else { continue };
+            is_known = true;
+            let bound = tensor.as_ref().and_then(|tensor| tensor.shape().get(axis));
+            if let Some(&bound) = bound {
+                // SAFETY: guaranteed by the caller.
+                unsafe { size.write(bound) };
+                return Ok(());
+            }
+        }
+        Err(argument_error(match is_known {
+            true => format!("no input with the symbol '{symbol}' is set"),
+            false => format!("no dim of an input is the symbol '{symbol}'"),
+        }))
+    })
+}
+
+/// Returns the number of outputs of the last run.
+///
+/// # Safety
+/// `address` is null or that of a model.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pliant_output_count(address: *const Model) -> usize {
+    // SAFETY: guaranteed by the caller.
+    guard_value(0, || unsafe { address.as_ref() }.map_or(0, |model| model.state().outputs.len()))
+}
+
+/// Returns the name of an output; null if the program has no name for it.
+///
+/// # Safety
+/// `address` is null or that of a model.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pliant_output_name(address: *const Model, output: usize) -> *const c_char {
+    // SAFETY: guaranteed by the caller.
+    text_address(unsafe { address.as_ref() }.and_then(|model| model.output_names.get(output)))
+}
+
+/// Stores the description of an output.
+///
+/// # Safety
+/// `address` is null or that of a model; `tensor` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pliant_output(
+    address: *const Model,
+    output: usize,
+    tensor: *mut CTensor,
+) -> Status {
+    guard(|| {
+        // SAFETY: guaranteed by the caller.
+        let model = unsafe { model(address) }?;
+        if tensor.is_null() {
+            return Err(argument_error("the address for the tensor is null"));
+        }
+        let result = model.output(output)?;
+        let description = CTensor {
+            data: result.data_ptr(),
+            // The shape belongs to the tensor, which the model keeps.
+            shape: result.shape().as_ptr(),
+            rank: result.ndim(),
+            dtype: dtype_number(result.dtype()),
+        };
+        // SAFETY: guaranteed by the caller.
+        unsafe { tensor.write(description) };
+        Ok(())
+    })
+}

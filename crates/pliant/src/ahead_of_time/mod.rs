@@ -1,0 +1,185 @@
+//! Ahead-of-time compilation: writes programs with their machine code as object files, libraries and executables, which run
+//! without the compiler.
+
+mod linking;
+mod model_header;
+mod program_object;
+
+use std::path::{Path, PathBuf};
+
+use pliant_codegen::ObjectTarget;
+use pliant_runtime::c_interface::HEADER;
+
+use crate::compile_options::Target;
+use crate::compiled_module::CompiledModule;
+use crate::error::Error;
+
+/// The kind of file that [`export_library`] writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Emit {
+    /// A relocatable object file, for a linker.
+    Object,
+    /// A static library: the object file with the run-time library.
+    Static,
+    /// A shared library with the C interface.
+    Shared,
+    /// An executable, which runs the program on NumPy files.
+    Executable,
+}
+
+impl Emit {
+    /// All kinds of files.
+    pub const ALL: [Emit; 4] = [Emit::Object, Emit::Static, Emit::Shared, Emit::Executable];
+
+    /// The name of the kind: `obj`, `static`, `shared` or `exe`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Emit::Object => "obj",
+            Emit::Static => "static",
+            Emit::Shared => "shared",
+            Emit::Executable => "exe",
+        }
+    }
+
+    /// Returns the kind with this name.
+    ///
+    /// # Errors
+    /// A user error if there is no such kind.
+    pub fn parse(name: &str) -> Result<Emit, Error> {
+        Emit::ALL.into_iter().find(|emit| emit.name() == name).ok_or_else(|| {
+            Error::option(
+                format!("'{name}' is not a kind of file"),
+                "use \"obj\", \"static\", \"shared\" or \"exe\"",
+            )
+        })
+    }
+}
+
+/// Options of [`export_library`].
+#[derive(Clone, Debug, Default)]
+pub struct ExportOptions {
+    /// The code generator. [`Target::Auto`] selects LLVM if it is built in, otherwise Cranelift.
+    pub code_generator: Target,
+    /// The target triple, such as `aarch64-unknown-linux-gnu`. Default: the host.
+    pub target_triple: Option<String>,
+    /// The name of the CPU, such as `x86-64-v3`. Default: the host CPU, or the baseline of another triple.
+    pub target_cpu: Option<String>,
+    /// The run-time library to link, `libpliant_runtime.a`. Default: the file that the environment variable
+    /// `PLIANT_RUNTIME_LIBRARY` names, or a file of that name beside the running executable.
+    pub runtime_library: Option<PathBuf>,
+}
+
+/// Writes a program with its machine code to a file. Beside objects and libraries, it also writes the headers for C: `pliant.h`, and
+/// the header of the program, which has the name of the file with the extension `.h`.
+///
+/// The C compiler `cc`, or the command in the environment variable `CC`, links shared libraries and executables. `ar` creates
+/// static libraries. Object files need neither.
+///
+/// # Examples
+/// ```
+/// use pliant::{CompileOptions, Emit, ExportOptions, compile, export_library};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let script = r#"
+/// @R.function
+/// def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+///     return R.add(x, x)
+/// "#;
+/// let module = pliant::parse("double.py", script).map_err(|(error, _)| error)?.module;
+/// let program = compile(module, &CompileOptions::default())?;
+/// let dir = std::env::temp_dir().join(format!("pliant-doc-object-{}", std::process::id()));
+/// std::fs::create_dir_all(&dir)?;
+/// export_library(&program, dir.join("double.o"), Emit::Object, &ExportOptions::default())?;
+/// let header = std::fs::read_to_string(dir.join("double.h"))?;
+/// assert!(header.contains("extern const pliant_program double_program;"));
+/// # std::fs::remove_dir_all(&dir)?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// `Unsupported` if the program calls functions that compile at run time, or if the target is unknown; `User` if the file cannot be
+/// written, or if the run-time library or the linker cannot be found or fails.
+pub fn export_library(
+    program: &CompiledModule,
+    path: impl AsRef<Path>,
+    emit: Emit,
+    options: &ExportOptions,
+) -> Result<(), Error> {
+    let path = path.as_ref();
+    let name = program_name(path)?;
+    let symbol = format!("{name}_program");
+    let target =
+        ObjectTarget { triple: options.target_triple.clone(), cpu: options.target_cpu.clone() };
+    // Before the compilation, which takes longer.
+    let runtime = match emit {
+        Emit::Object => None,
+        _ => Some(linking::find_runtime(options.runtime_library.as_deref())?),
+    };
+    let object =
+        program_object::compile(program, &symbol, code_generator(options.code_generator), &target)?;
+    linking::write(path, emit, &object, &symbol, runtime)?;
+    if emit != Emit::Executable {
+        let header = model_header::text(&name, program.signatures());
+        write_file(&path.with_extension("h"), header.as_bytes())?;
+        write_file(&path.with_file_name("pliant.h"), HEADER.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Returns the code generator that compiles object code.
+fn code_generator(target: Target) -> Target {
+    match target {
+        #[cfg(feature = "llvm")]
+        Target::Auto => Target::Llvm,
+        other => other,
+    }
+}
+
+/// Returns the name of the program in C, an identifier, from the name of the file: `my-model.v2.so` is `my_model_v2`. The prefix
+/// `lib` is removed.
+fn program_name(path: &Path) -> Result<String, Error> {
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let stem = stem.ok_or_else(|| {
+        Error::option(format!("'{}' is not the name of a file", path.display()), "name a file")
+    })?;
+    let stem = stem.strip_prefix("lib").filter(|rest| !rest.is_empty()).unwrap_or(&stem);
+    let name: String =
+        stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    // The names of the C interface start with `pliant`.
+    let is_reserved = name.starts_with("pliant") || name.starts_with(|c: char| c.is_ascii_digit());
+    Ok(if is_reserved { format!("model_{name}") } else { name })
+}
+
+/// Writes a file.
+fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    std::fs::write(path, bytes).map_err(|e| file_error(path, &e))
+}
+
+/// Creates the error for a file that cannot be written.
+fn file_error(path: &Path, error: &std::io::Error) -> Error {
+    Error::option(
+        format!("the file {} cannot be written: {error}", path.display()),
+        "name a file in a directory that exists and is writable",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_programs_are_identifiers() {
+        for (file, name) in [
+            ("libencoder.so", "encoder"),
+            ("a/my-model.v2.o", "my_model_v2"),
+            ("3d.o", "model_3d"),
+            ("pliant.so", "model_pliant"),
+            ("lib.so", "lib"),
+            ("größe\n.o", "gr__e_"),
+        ] {
+            assert_eq!(program_name(Path::new(file)).expect("a name"), name, "{file}");
+        }
+        assert!(program_name(Path::new("..")).is_err());
+    }
+}
