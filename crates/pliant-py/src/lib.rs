@@ -36,12 +36,14 @@ mod _core {
     #[pymodule_export]
     use crate::onnx_import::{check_onnx, import_onnx, onnx_operators};
     #[pymodule_export]
+    use crate::runtime::ahead_of_time::export_library;
+    #[pymodule_export]
     use crate::runtime::device::{Device, cpu, device};
     #[pymodule_export]
     use crate::runtime::exec_builder::{ExecBuilder, Operand};
     #[pymodule_export]
     use crate::runtime::executable_and_model::{
-        Executable, InputInfo, Model, ModelStats, compile_module, export_library,
+        Executable, InputInfo, Model, ModelStats, compile_module,
     };
     #[pymodule_export]
     use crate::runtime::ndarray::{NDArray, array, empty, from_dlpack};

@@ -272,29 +272,6 @@ pub fn compile_module(
     Ok(Executable { compiled })
 }
 
-/// Writes a program with its machine code to a file of the kind `emit`. `target` contains the code generator, the CPU and the
-/// target triple.
-#[pyfunction]
-pub fn export_library(
-    py: Python<'_>,
-    executable: &Bound<'_, Executable>,
-    path: PathBuf,
-    emit: &str,
-    target: (String, Option<String>, Option<String>),
-    runtime_library: Option<PathBuf>,
-) -> Result<()> {
-    let emit = pliant::Emit::parse(emit)?;
-    let (code_generator, target_cpu, target_triple) = target;
-    let (code_generator, _) = pliant::Target::parse(&code_generator)?;
-    let options =
-        pliant::ExportOptions { code_generator, target_triple, target_cpu, runtime_library };
-    let compiled = executable.get().compiled.clone();
-    run_detached(py, || {
-        let _compiling = CompileGuard::begin();
-        Ok(pliant::export_library(&compiled, &path, emit, &options)?)
-    })
-}
-
 /// A compiled model. Calling it runs the model, with inputs of any valid shape.
 #[pyclass(frozen, subclass, module = "pliant", weakref)]
 pub struct Model {

@@ -7,9 +7,11 @@
 //! | `value_conversion`, `packed_functions` | the conversion of values and functions between Python and the VM |
 //! | `executable_and_model`, `named_inputs_outputs` | `Executable` and `Model`; inputs and outputs by name |
 //! | `virtual_machine`, `vm_objects` | `VirtualMachine`; the Python objects to which a VM refers |
+//! | `ahead_of_time` | programs with machine code as objects, libraries and executables |
 //! | `exec_builder`, `reference_interpreter`, `profile` | executables built by hand, the reference interpreter, profiles |
 //! | `ctrl_c_interrupts`, `sigint_handler`, `time_limit` | Ctrl-C and time limits |
 
+pub mod ahead_of_time;
 pub mod array_import;
 pub mod ctrl_c_interrupts;
 pub mod device;

@@ -69,8 +69,8 @@ pub struct ExportOptions {
     pub runtime_library: Option<PathBuf>,
 }
 
-/// Writes a program with its machine code to a file. Beside objects and libraries, it also writes the headers for C: `pliant.h`, and
-/// the header of the program, which has the name of the file with the extension `.h`.
+/// Writes a program with its machine code to a file. Beside objects and libraries, it also writes the headers for C: `pliant.h`,
+/// and the header of the program, which has the name of the file with the extension `.h`.
 ///
 /// The C compiler `cc`, or the command in the environment variable `CC`, links shared libraries and executables. `ar` creates
 /// static libraries. Object files need neither.
