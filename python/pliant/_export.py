@@ -41,12 +41,11 @@ def export_library(
     ``CompileError`` if the file cannot be written or linked, and ``ValueError`` if the extension determines no kind of file.
     """
     path = os.fspath(path)
-    if emit is None:
-        extension = os.path.splitext(path)[1]
-        if extension not in _EMIT_BY_EXTENSION:
-            raise ValueError(f"the extension '{extension}' determines no kind of file; pass emit=")
-        emit = _EMIT_BY_EXTENSION[extension]  # type: ignore[assignment]
+    extension = os.path.splitext(path)[1]
+    kind = _EMIT_BY_EXTENSION.get(extension) if emit is None else emit
+    if kind is None:
+        raise ValueError(f"the extension '{extension}' determines no kind of file; pass emit=")
     executable = model.executable if isinstance(model, Model) else model
     backend = Target("auto" if target is None else target).backend
     runtime = None if runtime_library is None else os.fspath(runtime_library)
-    _core.export_library(executable, path, emit, (backend, target_cpu, target_triple), runtime)
+    _core.export_library(executable, path, kind, (backend, target_cpu, target_triple), runtime)
