@@ -28,7 +28,8 @@ def export_library(
 
     ``emit`` is the kind of file: an object file (``"obj"``), a static or shared library with a C interface (``"static"``,
     ``"shared"``), or an executable that reads NumPy files (``"exe"``). By default, the extension of the path determines it: ``.o``,
-    ``.a``, ``.so`` or none. Beside objects and libraries, the headers ``pliant.h`` and ``<name>.h`` are written.
+    ``.a``, ``.so`` or none. Beside objects and libraries, the headers ``pliant.h`` and ``<name>.h`` are
+    written; the name is that of the file without ``lib``, as an identifier of C.
 
     ``target`` is the code generator, ``"cranelift"`` or ``"llvm"``; by default, LLVM if it is built in. ``target_cpu`` is
     ``"x86-64"``, ``"x86-64-v2"``, ``"x86-64-v3"`` or ``"x86-64-v4"``; by default, the CPU of this machine. ``target_triple`` selects
@@ -40,7 +41,7 @@ def export_library(
     Raises ``UnsupportedError`` if the program calls functions that compile at run time, or if the target is unknown,
     ``CompileError`` if the file cannot be written or linked, and ``ValueError`` if the extension determines no kind of file.
     """
-    path = os.fspath(path)
+    path = os.fsdecode(path)
     extension = os.path.splitext(path)[1]
     kind = _EMIT_BY_EXTENSION.get(extension) if emit is None else emit
     if kind is None:

@@ -217,8 +217,8 @@ pub enum EmitKind {
 becomes that constant; a symbol with a range is checked at run time.
 
 With --emit, the file contains machine code and needs no compiler to run: an object file (obj), a static or shared library with a
-C interface (static, shared), or an executable that reads NumPy files (exe). Beside objects and libraries, the headers pliant.h
-and FILE.h are written.
+C interface (static, shared), or an executable that reads NumPy files (exe). Beside objects and libraries, two headers are
+written: pliant.h, and the header of the program, such as model.h for libmodel.so.
 
 Examples:
   pliant compile model.onnx -o model.plx --timing

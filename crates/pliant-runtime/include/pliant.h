@@ -110,7 +110,8 @@ int64_t pliant_input_index(const pliant_model *model, const char *name);
 /* Returns the element type of an input; PLIANT_UNKNOWN if the program accepts any, or if there is no such input. */
 pliant_dtype pliant_input_dtype(const pliant_model *model, size_t input);
 
-/* Returns the rank of an input; -1 if the program accepts any, or if there is no such input. */
+/* Returns the rank of an input; -1 if the program accepts any, or if there is no such input. A scalar is passed as a tensor of
+ * rank 0, a shape as an int64 tensor of rank 1 with its sizes. */
 int64_t pliant_input_rank(const pliant_model *model, size_t input);
 
 /* Returns the size of a dim of an input; PLIANT_SYMBOLIC if it is known only at run time. */
@@ -128,7 +129,8 @@ size_t pliant_output_count(const pliant_model *model);
 const char *pliant_output_name(const pliant_model *model, size_t output);
 
 /* Sets an input. Shape and element type are copied; the elements are not. They must stay valid until the input is set again or
- * the model is destroyed, and must not change during a run. */
+ * the model is destroyed, and must not change during a run. The elements of an output of this model stay valid as long as they
+ * are those of an input. */
 pliant_status pliant_set_input(pliant_model *model, size_t input, const pliant_tensor *tensor);
 
 /* Stores the size that a symbolic dim has in the inputs that are set. */

@@ -139,16 +139,15 @@ impl Program {
                 "the program has no function 'main'; run a function by its name".into(),
             )
         })?;
-        let args = entry.arguments(feeds).map_err(|error| {
-            RuntimeError::Argument(match error {
-                NamedInputError::Unknown(name) => format!(
-                    "a value is passed for '{name}', but there is no such input; the inputs are {}",
-                    entry.feed_names().join(", ")
-                ),
-                NamedInputError::Missing(name) => {
-                    format!("the value of input '{name}' is missing; pass a tensor for it")
-                }
-            })
+        let args = entry.arguments(feeds).map_err(|error| match error {
+            NamedInputError::Unknown(name) => RuntimeError::Argument(format!(
+                "a value is passed for '{name}', but there is no such input; the inputs are {}",
+                entry.feed_names().join(", ")
+            )),
+            NamedInputError::Missing(name) => RuntimeError::Argument(format!(
+                "the value of input '{name}' is missing; pass a tensor for it"
+            )),
+            NamedInputError::Tensor(error) => RuntimeError::from(error),
         })?;
         Ok(entry.named_results(self.vm.invoke_with(&entry.name, &args, options)?))
     }

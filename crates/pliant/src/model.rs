@@ -206,6 +206,7 @@ impl Model {
                 format!("the value of input '{name}' is missing"),
                 "pass a tensor for this input",
             ),
+            NamedInputError::Tensor(error) => Error::Runtime(error.into()),
         })?;
         Ok(signature.named_results(self.run_with(&signature.name, &args, options)?))
     }

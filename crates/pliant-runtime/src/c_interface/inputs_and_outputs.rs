@@ -46,8 +46,15 @@ fn dtype_of_number(number: i32) -> Result<DType, RuntimeError> {
 }
 
 impl Model {
-    fn dim(&self, input: usize, axis: usize) -> Option<&Dim> {
-        self.signature.inputs.get(input)?.shape.as_ref()?.get(axis)
+    fn dims(&self, input: usize) -> Option<Vec<Dim>> {
+        self.signature.inputs.get(input)?.tensor_dims()
+    }
+
+    /// Returns the output of the last run that has an element at an address.
+    fn output_at(&self, address: *mut u8) -> Option<Tensor> {
+        let state = self.state();
+        let mut tensors = state.outputs.iter().filter_map(Value::as_tensor);
+        tensors.find(|t| t.numel() > 0 && t.data_ptr() == address).cloned()
     }
 
     /// Returns an output as a row-major tensor that shares no memory with an input.
@@ -85,11 +92,11 @@ fn output_tensor(value: &Value) -> Option<Result<Tensor, RuntimeError>> {
     Some(tensor.map_err(RuntimeError::from))
 }
 
-/// Creates a tensor that borrows the memory of a C tensor.
+/// Creates a tensor that borrows the memory of a C tensor. If that is the memory of `owner`, the tensor keeps it alive.
 ///
 /// # Safety
 /// The shape has as many sizes as the rank, and the elements are readable until the tensor is dropped.
-unsafe fn borrowed_tensor(tensor: &CTensor) -> Result<Tensor, RuntimeError> {
+unsafe fn borrowed_tensor(tensor: &CTensor, owner: Option<Tensor>) -> Result<Tensor, RuntimeError> {
     let dtype = dtype_of_number(tensor.dtype)?;
     if tensor.rank > MAX_RANK {
         let rank = tensor.rank;
@@ -103,12 +110,12 @@ unsafe fn borrowed_tensor(tensor: &CTensor) -> Result<Tensor, RuntimeError> {
         // SAFETY: guaranteed by the caller.
         (rank, false) => unsafe { slice::from_raw_parts(tensor.shape, rank) },
     };
-    let bytes = checked_nbytes(shape, dtype)?;
+    let bytes = checked_nbytes(shape, dtype).map_err(|e| argument_error(e.to_string()))?;
     if tensor.data.is_null() && bytes > 0 {
         return Err(argument_error("the address of the elements of the tensor is null"));
     }
     // SAFETY: guaranteed by the caller.
-    let storage = unsafe { Storage::from_foreign(tensor.data, bytes, true, || ()) };
+    let storage = unsafe { Storage::from_foreign(tensor.data, bytes, true, move || drop(owner)) };
     Ok(Tensor::from_storage(storage, 0, shape, dtype)?)
 }
 
@@ -159,7 +166,10 @@ pub unsafe extern "C" fn pliant_input_index(address: *const Model, name: *const 
 pub unsafe extern "C" fn pliant_input_dtype(address: *const Model, input: usize) -> i32 {
     // SAFETY: guaranteed by the caller.
     let input = unsafe { address.as_ref() }.and_then(|model| model.signature.inputs.get(input));
-    let dtype = input.and_then(|input| input.dtype.as_deref()?.parse::<DType>().ok());
+    let dtype = input.and_then(|input| match input.ty.starts_with("R.Shape") {
+        true => Some(DType::Int64),
+        false => input.dtype.as_deref()?.parse().ok(),
+    });
     dtype.map_or(0, dtype_number)
 }
 
@@ -170,8 +180,8 @@ pub unsafe extern "C" fn pliant_input_dtype(address: *const Model, input: usize)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pliant_input_rank(address: *const Model, input: usize) -> i64 {
     // SAFETY: guaranteed by the caller.
-    let input = unsafe { address.as_ref() }.and_then(|model| model.signature.inputs.get(input));
-    input.and_then(|input| input.shape.as_ref()).map_or(-1, |shape| shape.len() as i64)
+    let dims = unsafe { address.as_ref() }.and_then(|model| model.dims(input));
+    dims.map_or(-1, |dims| dims.len() as i64)
 }
 
 /// Returns the size of a dim of an input; -1 if it is known only at run time.
@@ -181,7 +191,8 @@ pub unsafe extern "C" fn pliant_input_rank(address: *const Model, input: usize) 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pliant_input_dim(address: *const Model, input: usize, axis: usize) -> i64 {
     // SAFETY: guaranteed by the caller.
-    match unsafe { address.as_ref() }.and_then(|model| model.dim(input, axis)) {
+    let dims = unsafe { address.as_ref() }.and_then(|model| model.dims(input));
+    match dims.as_ref().and_then(|dims| dims.get(axis)) {
         Some(Dim::Constant(size)) => *size,
         _ => SYMBOLIC,
     }
@@ -224,7 +235,7 @@ pub unsafe extern "C" fn pliant_set_input(
             )));
         }
         // SAFETY: guaranteed by the caller.
-        let tensor = unsafe { borrowed_tensor(tensor) }?;
+        let tensor = unsafe { borrowed_tensor(tensor, model.output_at(tensor.data)) }?;
         model.state().inputs[input] = Some(tensor);
         Ok(())
     })
@@ -252,8 +263,12 @@ pub unsafe extern "C" fn pliant_symbol(
             let is_symbol = |dim: &Dim| matches!(dim, Dim::Symbolic(name) if name == symbol);
             let Some(axis) = input.shape.iter().flatten().position(is_symbol) else { continue };
             is_known = true;
-            let bound = tensor.as_ref().and_then(|tensor| tensor.shape().get(axis));
-            if let Some(&bound) = bound {
+            // The dims of a shape are the elements of its tensor.
+            let bound = tensor.as_ref().and_then(|tensor| match input.ty.starts_with("R.Shape") {
+                true => tensor.to_i64_vec().ok()?.get(axis).copied(),
+                false => tensor.shape().get(axis).copied(),
+            });
+            if let Some(bound) = bound {
                 // SAFETY: guaranteed by the caller.
                 unsafe { size.write(bound) };
                 return Ok(());

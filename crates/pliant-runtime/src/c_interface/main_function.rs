@@ -107,7 +107,16 @@ fn parse(args: &[String]) -> Result<Arguments, Failure> {
             }
             ("--save", Some((name, file))) => parsed.saves.push((Some(name.into()), file.into())),
             ("--save", None) => parsed.saves.push((None, value)),
-            ("--threads", _) => parsed.threads = Some(count("--threads")?),
+            ("--threads", _) => {
+                let threads = count("--threads")?;
+                if threads > pliant_pool::MAX_THREADS {
+                    let max = pliant_pool::MAX_THREADS;
+                    return Err(Failure::usage(format!(
+                        "the value of --threads must be at most {max}, but is {threads}"
+                    )));
+                }
+                parsed.threads = Some(threads);
+            }
             _ => parsed.repeat = count("--repeat")?,
         }
     }
@@ -139,7 +148,10 @@ unsafe fn run(
         return Ok(());
     }
     let mut feeds: Vec<(&str, Tensor)> = Vec::new();
-    for (input, file) in &parsed.inputs {
+    for (i, (input, file)) in parsed.inputs.iter().enumerate() {
+        if parsed.inputs[..i].iter().any(|(other, _)| other == input) {
+            return Err(Failure::usage(format!("two values are passed for the input '{input}'")));
+        }
         feeds.push((input, npy::read(Path::new(file)).map_err(Failure::new)?));
     }
     let mut results = Vec::new();
@@ -154,7 +166,9 @@ unsafe fn run(
             let _ = writeln!(out, "{:.3} ms", start.elapsed().as_secs_f64() * 1e3);
         }
     }
-    for (name, value) in &results {
+    for (i, (name, value)) in results.iter().enumerate() {
+        let position = i.to_string();
+        let name = if name.is_empty() && results.len() > 1 { &position } else { name };
         let _ = writeln!(out, "{}", description(name, value));
     }
     save(&parsed.saves, &results)
@@ -182,7 +196,11 @@ fn save(saves: &[(Option<String>, String)], results: &[(String, Value)]) -> Resu
                     results.len()
                 )));
             }
-            (Some(name), _) => results.iter().find(|(output, _)| output == name),
+            // An output without a name has its position as its name.
+            (Some(name), _) => results.iter().enumerate().find_map(|(i, result)| {
+                let is_position = result.0.is_empty() && *name == i.to_string();
+                (result.0 == *name || is_position).then_some(result)
+            }),
         };
         let (output, value) = found.ok_or_else(|| {
             let name = name.as_deref().unwrap_or_default();

@@ -66,7 +66,8 @@ impl Model {
         .clone();
         let feed_names = signature.feed_names();
         let inputs = feed_names.iter().zip(&signature.inputs).map(|(name, input)| {
-            let dims = input.shape.iter().flatten().map(|dim| c_string(&dim.to_string()));
+            let dims = input.tensor_dims().unwrap_or_default();
+            let dims = dims.iter().map(|dim| c_string(&dim.to_string()));
             (c_string(name), dims.collect())
         });
         let inputs: Vec<_> = inputs.collect();
@@ -88,7 +89,7 @@ impl Model {
                 let name = self.signature.feed_names()[i];
                 return Err(argument_error(format!("input {i}, '{name}', is not set")));
             };
-            arguments.push(argument(&self.signature.inputs[i].ty, tensor)?);
+            arguments.push(self.signature.inputs[i].argument(tensor)?);
         }
         let result = self.program.vm().invoke_with(&self.signature.name, &arguments, options)?;
         let outputs = self.signature.named_results(result).into_iter().map(|(_, value)| value);
@@ -101,19 +102,6 @@ impl Model {
 fn c_string(text: &str) -> CString {
     let bytes: Vec<u8> = text.bytes().filter(|&byte| byte != 0).collect();
     CString::new(bytes).unwrap_or_default()
-}
-
-/// Converts a tensor to the argument that a parameter of this type takes: a tensor, or a scalar or shape.
-fn argument(ty: &str, tensor: &Tensor) -> Result<Value, RuntimeError> {
-    Ok(match ty {
-        _ if ty.starts_with("R.Prim") && tensor.numel() == 1 => match tensor.dtype() {
-            dtype if dtype.is_float() => Value::Float(tensor.to_f64_vec()?[0]),
-            dtype if dtype.is_bool() => Value::Bool(tensor.to_i64_vec()?[0] != 0),
-            _ => Value::Int(tensor.to_i64_vec()?[0]),
-        },
-        _ if ty.starts_with("R.Shape") && tensor.ndim() == 1 => Value::shape(&tensor.to_i64_vec()?),
-        _ => Value::Tensor(tensor.clone()),
-    })
 }
 
 /// Returns the string at an address.

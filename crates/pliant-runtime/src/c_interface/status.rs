@@ -58,7 +58,9 @@ fn status_of(error: &RuntimeError) -> Status {
             VmError::MissingFunctions { .. } => Status::Program,
             VmError::Interrupted => Status::Interrupted,
             VmError::TimeLimit { .. } => Status::TimeLimit,
-            VmError::Tensor(TensorError::OutOfMemory { .. }) => Status::Memory,
+            VmError::Tensor(TensorError::OutOfMemory { .. } | TensorError::MemoryLimit { .. }) => {
+                Status::Memory
+            }
             error if error.is_internal() => Status::Internal,
             _ => Status::Run,
         },

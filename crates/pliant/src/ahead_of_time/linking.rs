@@ -38,15 +38,15 @@ pub(super) fn write(
     let scratch = tempfile::Builder::new().prefix(".pliant-link-").tempdir_in(directory);
     let scratch = scratch.map_err(|e| file_error(path, &e))?;
     let file = |name: &str| scratch.path().join(name);
-    // The member of a static library has the name of the program.
-    let (object_file, linked) = (file(&format!("{symbol}.o")), file("linked"));
+    let (object_file, linked) = (file("program.o"), file("linked"));
     write_file(&object_file, object)?;
     match emit {
         Emit::Object => {}
         Emit::Static => {
             std::fs::copy(&runtime, &linked).map_err(|e| file_error(&linked, &e))?;
             let mut command = Command::new("ar");
-            run(command.arg("qs").arg(&linked).arg(&object_file))?;
+            // Without plugins: one that cannot read the members would drop their symbols.
+            run(command.args(["--plugin=/dev/null", "-qs"]).arg(&linked).arg(&object_file))?;
         }
         Emit::Shared => {
             let (exports, version_script) = (exports(symbol), file("exports"));
@@ -55,7 +55,7 @@ pub(super) fn write(
             command.args(["-shared", "-Wl,--gc-sections", "-Wl,--strip-debug", "-Wl,-z,defs"]);
             command.args(FUNCTIONS.iter().map(|function| format!("-Wl,-u,{function}")));
             command.arg(format!("-Wl,--defsym={SHARED_SYMBOL}={symbol}"));
-            command.arg(format!("-Wl,--version-script={}", version_script.display()));
+            command.args(["-Xlinker", "--version-script", "-Xlinker"]).arg(&version_script);
             command.arg("-o").args([&linked, &object_file, &runtime]).args(SYSTEM_LIBRARIES);
             run(&mut command)?;
         }
@@ -73,8 +73,11 @@ pub(super) fn write(
 
 /// Returns the C compiler.
 fn compiler() -> Command {
-    let selected = std::env::var_os("CC").filter(|command| !command.is_empty());
-    Command::new(selected.unwrap_or_else(|| "cc".into()))
+    let selected = std::env::var("CC").unwrap_or_default();
+    let mut words = selected.split_whitespace();
+    let mut command = Command::new(words.next().unwrap_or("cc"));
+    command.args(words);
+    command
 }
 
 /// Returns the linker script with the symbols that a shared library exports.
@@ -106,9 +109,9 @@ fn run(command: &mut Command) -> Result<(), Error> {
         return Ok(());
     }
     let text = String::from_utf8_lossy(&output.stderr);
-    let lines: Vec<&str> = text.lines().take(20).collect();
+    let lines: String = text.lines().take(20).map(|line| format!("\n{line}")).collect();
     Err(Error::option(
-        format!("the command '{name}' failed ({}):\n{}", output.status, lines.join("\n")),
+        format!("the command '{name}' failed ({}){lines}", output.status),
         "its messages state the reason; `--emit obj` writes the object file without linking",
     ))
 }

@@ -70,7 +70,7 @@ pub struct ExportOptions {
 }
 
 /// Writes a program with its machine code to a file. Beside objects and libraries, it also writes the headers for C: `pliant.h`,
-/// and the header of the program, which has the name of the file with the extension `.h`.
+/// and the header of the program, whose name is that of the file without the prefix `lib`, with the extension `.h`.
 ///
 /// The C compiler `cc`, or the command in the environment variable `CC`, links shared libraries and executables. `ar` creates
 /// static libraries. Object files need neither.
@@ -109,8 +109,16 @@ pub fn export_library(
     let path = path.as_ref();
     let name = program_name(path)?;
     let symbol = format!("{name}_program");
-    let target =
-        ObjectTarget { triple: options.target_triple.clone(), cpu: options.target_cpu.clone() };
+    let triple = foreign_triple(options.target_triple.as_deref(), emit)?;
+    let target = ObjectTarget { triple, cpu: options.target_cpu.clone() };
+    let headers = [
+        (format!("{name}.h"), model_header::text(&name, program.signatures())),
+        ("pliant.h".to_string(), HEADER.to_string()),
+    ];
+    let headers = headers.map(|(file, text)| (path.with_file_name(file), text));
+    if emit != Emit::Executable {
+        headers.iter().try_for_each(|(file, _)| check_header(file, path))?;
+    }
     // Before the compilation, which takes longer.
     let runtime = match emit {
         Emit::Object => None,
@@ -120,9 +128,7 @@ pub fn export_library(
         program_object::compile(program, &symbol, code_generator(options.code_generator), &target)?;
     linking::write(path, emit, &object, &symbol, runtime)?;
     if emit != Emit::Executable {
-        let header = model_header::text(&name, program.signatures());
-        write_file(&path.with_extension("h"), header.as_bytes())?;
-        write_file(&path.with_file_name("pliant.h"), HEADER.as_bytes())?;
+        headers.iter().try_for_each(|(file, text)| write_file(file, text.as_bytes()))?;
     }
     Ok(())
 }
@@ -149,6 +155,50 @@ fn program_name(path: &Path) -> Result<String, Error> {
     // The names of the C interface start with `pliant`.
     let is_reserved = name.starts_with("pliant") || name.starts_with(|c: char| c.is_ascii_digit());
     Ok(if is_reserved { format!("model_{name}") } else { name })
+}
+
+/// Returns the target triple if it has another architecture than the host.
+///
+/// # Errors
+/// `Unsupported` if there is no code generator for it, or if the file must be linked without a compiler for it.
+fn foreign_triple(triple: Option<&str>, emit: Emit) -> Result<Option<String>, Error> {
+    let Some(triple) = triple else { return Ok(None) };
+    let parts: Vec<&str> = triple.split('-').collect();
+    let is_linux = parts.contains(&"linux") && matches!(parts.last(), Some(&("gnu" | "musl")));
+    if !is_linux || !matches!(parts[0], "x86_64" | "aarch64") {
+        return Err(Error::unsupported(
+            format!("there is no code generator for '{triple}'"),
+            "the targets are x86_64-unknown-linux-gnu and aarch64-unknown-linux-gnu, also with musl",
+        ));
+    }
+    if parts[0] == std::env::consts::ARCH {
+        return Ok(None);
+    }
+    if emit != Emit::Object && std::env::var_os("CC").is_none() {
+        return Err(Error::unsupported(
+            format!("this machine cannot link a program for '{triple}'"),
+            "write an object file, or name a C compiler for the target in the environment variable CC",
+        ));
+    }
+    Ok(Some(triple.to_string()))
+}
+
+/// Fails if a header would replace the program itself, or a file that Pliant has not written.
+fn check_header(header: &Path, program: &Path) -> Result<(), Error> {
+    let conflict = match std::fs::read(header) {
+        _ if header == program => true,
+        Ok(text) => {
+            !(text.starts_with(b"/* The program ") || text.starts_with(b"/* The C interface"))
+        }
+        Err(_) => false,
+    };
+    match conflict {
+        false => Ok(()),
+        true => Err(Error::option(
+            format!("the header {} would replace another file", header.display()),
+            "choose another name or directory for the program",
+        )),
+    }
 }
 
 /// Writes a file.

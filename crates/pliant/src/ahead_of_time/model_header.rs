@@ -4,7 +4,7 @@ use pliant_runtime::{Signature, entry_function};
 
 /// Returns the text of the header. `name` is the name of the program in C.
 pub(super) fn text(name: &str, signatures: &[Signature]) -> String {
-    let guard = format!("{}_H", name.to_ascii_uppercase());
+    let guard = format!("PLIANT_PROGRAM_{name}_H");
     let version = env!("CARGO_PKG_VERSION");
     let mut text = format!("/* The program {name}, compiled by Pliant {version}.\n");
     let entry = entry_function(signatures);
@@ -28,9 +28,17 @@ pub(super) fn text(name: &str, signatures: &[Signature]) -> String {
 /// Returns text that cannot end a comment of C.
 fn comment(text: &str) -> String {
     let printable = text.chars().map(|c| if c.is_control() { ' ' } else { c });
-    // A backslash at the end of a line joins it with the next one.
-    let printable: String = printable.map(|c| if c == '\\' { '/' } else { c }).collect();
-    printable.replace("*/", "* /").replace("/*", "/ *").replace("*/", "* /")
+    let printable: String = printable
+        .map(|c| match c {
+            // A backslash at the end of a line joins it with the next one.
+            '\\' => '/',
+            // These characters change the direction of the text behind them.
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => ' ',
+            other => other,
+        })
+        .collect();
+    let without_trigraphs = printable.replace("??", "? ?").replace("??", "? ?");
+    without_trigraphs.replace("*/", "* /").replace("/*", "/ *").replace("*/", "* /")
 }
 
 #[cfg(test)]
@@ -39,9 +47,22 @@ mod tests {
 
     #[test]
     fn names_cannot_end_the_comment() {
-        for hostile in ["*/ int x; /*", "*/*/", "/*/", "a\n#error", "**//", "end\\", "*\\\n/"] {
+        for hostile in [
+            "*/ int x; /*",
+            "*/*/",
+            "/*/",
+            "a\n#error",
+            "**//",
+            "end\\",
+            "*\\\n/",
+            "y???/",
+            "\u{202e}",
+        ] {
             let safe = comment(hostile);
-            let ends = safe.contains("*/") || safe.contains("/*") || safe.contains(['\n', '\\']);
+            let ends = safe.contains("*/")
+                || safe.contains("/*")
+                || safe.contains(['\n', '\\', '\u{202e}'])
+                || safe.contains("??");
             assert!(!ends, "{hostile:?} became {safe:?}");
         }
     }
