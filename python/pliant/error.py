@@ -13,6 +13,7 @@ __all__ = [
     "ExecutableError",
     "InternalError",
     "PliantError",
+    "ScheduleError",
     "ScriptError",
     "ShapeError",
     "TVMError",
@@ -39,6 +40,10 @@ class ScriptError(PliantError, SyntaxError):
 class CompileError(PliantError):
     """A module does not compile, a call of an operator has invalid operands, or a model file is
     invalid."""
+
+
+class ScheduleError(PliantError, ValueError):
+    """A primitive of a schedule cannot be applied. The message names the primitive, the function, and the loop or block."""
 
 
 class UnsupportedError(PliantError, NotImplementedError):

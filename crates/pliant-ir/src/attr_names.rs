@@ -43,6 +43,9 @@ names! {
     NOALIAS = "tir.noalias";
     /// Attribute of a loop function: whether library kernels may replace its loops, such as those of a matmul. Default: true.
     KERNELS = "tir.kernels";
+    /// Attribute of a loop function: whether a user has scheduled its loops, so that no default schedule changes them. Default:
+    /// false.
+    IS_SCHEDULED = "tir.is_scheduled";
     /// Attribute of an in-place call: for each output, the index of the input that the output overwrites, or -1.
     INPLACE_INDICES = "inplace_indices";
 }

@@ -22,6 +22,8 @@ pub enum Error {
     Script(ScriptProblem),
     /// A module that does not compile, or an invalid call of an operator.
     Compile(String),
+    /// A primitive of a schedule that cannot be applied.
+    Schedule(String),
     /// A feature that Pliant does not support.
     Unsupported(String),
     /// A run of the VM that failed.
@@ -81,6 +83,7 @@ impl Error {
             }
             Error::Script(problem) => problem.message.push_str(&format!("\n{lines}")),
             Error::Compile(m)
+            | Error::Schedule(m)
             | Error::Unsupported(m)
             | Error::Vm(m)
             | Error::TimeLimit(m)
@@ -135,6 +138,7 @@ macro_rules! exception_classes {
 exception_classes! {
     script_error = "ScriptError";
     compile_error = "CompileError";
+    schedule_error = "ScheduleError";
     unsupported_error = "UnsupportedError";
     vm_error = "VMError";
     time_limit_error = "TimeLimitError";
@@ -164,6 +168,7 @@ impl From<Error> for PyErr {
             Error::Python(e) => e,
             Error::Script(problem) => new_script_error(problem),
             Error::Compile(m) => new_exception(compile_error, m),
+            Error::Schedule(m) => new_exception(schedule_error, m),
             Error::Unsupported(m) => new_exception(unsupported_error, m),
             Error::Vm(m) => new_exception(vm_error, m),
             Error::TimeLimit(m) => new_exception(time_limit_error, m),

@@ -98,6 +98,8 @@ mod _core {
     };
 
     #[pymodule_export]
+    use crate::tir::schedule::{BlockHandle, LoopHandle, ScheduleState};
+    #[pymodule_export]
     use crate::tir::vector_exprs::{Broadcast, Ramp};
 
     /// The submodule `relax`: classes and functions of the graph level.

@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 
 use crate::access_guards;
 use crate::check_bounds::unbounded_params;
+use crate::index_arithmetic::linear_index;
 use crate::index_range_analysis::IndexFacts;
 use crate::statement_traversal::{direct_exprs, for_each_stmt, uses_any};
 
@@ -238,7 +239,15 @@ impl Analysis<'_> {
             if f.as_int(index) == Some(0) && f.as_int(dim) == Some(1) {
                 continue;
             }
-            let ExprData::Var(v) = *f.expr(index) else { return FirstAccess::Unknown };
+            let ExprData::Var(v) = *f.expr(index) else {
+                match self.mixed_radix_loops(index, dim) {
+                    Some(vars) if vars.iter().all(|v| !index_loops.contains(v)) => {
+                        index_loops.extend(vars);
+                        continue;
+                    }
+                    _ => return FirstAccess::Unknown,
+                }
+            };
             let v = self.axes.get(&v).copied().unwrap_or(v);
             let Some(&l) = self.loops.iter().find(|l| l.var == v) else {
                 return FirstAccess::Unknown;
@@ -268,6 +277,27 @@ impl Analysis<'_> {
         } else {
             FirstAccess::Unknown
         }
+    }
+
+    /// If an index such as `i_0 * 16 + i_1` takes each value of a constant dim once, returns the variables of its loops.
+    fn mixed_radix_loops(&self, index: Expr, dim: Expr) -> Option<Vec<Var>> {
+        let f = self.f;
+        let is_loop = |v: Var| self.loops.iter().any(|l| l.var == v);
+        let linear = linear_index(f, index, &is_loop)?;
+        if linear.rest.iter().any(|&(e, _)| f.as_int(e) != Some(0)) {
+            return None;
+        }
+        let mut terms = linear.terms;
+        terms.sort_by_key(|&(_, factor)| factor);
+        let mut weight = 1i64;
+        for &(var, factor) in &terms {
+            let l = self.loops.iter().find(|l| l.var == var)?;
+            if factor != weight || f.as_int(l.min) != Some(0) {
+                return None;
+            }
+            weight = weight.checked_mul(f.as_int(l.extent)?)?;
+        }
+        (f.as_int(dim) == Some(weight)).then(|| terms.into_iter().map(|(var, _)| var).collect())
     }
 
     /// Analyzes a kernel call. The call writes the whole buffer if it is not inside a loop and its result operand is the whole

@@ -15,20 +15,28 @@
 //! | `vector_math_checks` | inserts assertions in front of all calls of vector math functions, for test builds |
 //! | `code_generator_vectors` | the vectors of the code generator for which a function is lowered |
 //! | `schedule/` | DefaultSchedule: emits efficient loops for stages, which are loop nests around one block |
+//! | `accessed_region`, `index_arithmetic` | the region of a buffer that a statement accesses; linear indices |
+//! | `compact_buffers` | CompactBuffers: shrinks buffers of scheduled functions to the region that a loop uses |
+//! | `contract_products` | ContractProducts: fused multiply-add in the accumulations of scheduled functions |
+//! | `partition_loops` | PartitionLoops: splits loops of scheduled functions so that conditions disappear |
 //! | `lower_block_init`, `convert_blocks_to_loops` | LowerInitBlock and ConvertBlocksToLoops: replace blocks by statements in plain loops |
 //! | `unroll_loops`, `flatten_buffers`, `simplify_loop_functions`, `vectorize_loops` | lower loops to the lowered form |
 //! | `stack_guard` | runs recursive passes over deeply nested functions on threads with large stacks |
 //! | `lowered_form_verifier` | the definition of the lowered form, and its verifier |
 
 pub mod access_guards;
+pub mod accessed_region;
 pub mod buffer_accesses;
 pub mod check_bounds;
 mod clear_scratch_buffers;
 pub mod code_generator_vectors;
+mod compact_buffers;
+mod contract_products;
 pub mod convert_blocks_to_loops;
 pub mod flatten_buffers;
 pub mod format_index_expressions;
 pub mod fully_written_buffers;
+pub mod index_arithmetic;
 mod index_range_analysis;
 pub mod inline_elementwise_stages;
 pub mod lower_block_init;
@@ -36,6 +44,7 @@ pub mod lowered_form_verifier;
 pub mod lowering_error;
 pub mod lowering_pipeline;
 pub mod overflow_analysis;
+mod partition_loops;
 pub mod reuse_output_buffer;
 pub mod schedule;
 pub mod simplify_loop_functions;

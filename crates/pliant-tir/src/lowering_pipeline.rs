@@ -1,12 +1,15 @@
 //! The table of the passes on loop functions, and the default pipeline from a function with blocks to a lowered function.
 
+use pliant_ir::AttrValue;
+use pliant_ir::attr_names::IS_SCHEDULED;
 use pliant_ir::tir::PrimFunc;
 
 use crate::lowering_error::LowerError;
 use crate::{
-    check_bounds, clear_scratch_buffers, convert_blocks_to_loops, flatten_buffers,
-    inline_elementwise_stages, lower_block_init, reuse_output_buffer, schedule,
-    simplify_loop_functions, stack_guard, unroll_loops, vectorize_loops,
+    check_bounds, clear_scratch_buffers, compact_buffers, contract_products,
+    convert_blocks_to_loops, flatten_buffers, inline_elementwise_stages, lower_block_init,
+    partition_loops, reuse_output_buffer, schedule, simplify_loop_functions, stack_guard,
+    unroll_loops, vectorize_loops,
 };
 
 /// A lowering pass, which transforms one loop function in place.
@@ -21,6 +24,8 @@ pub struct PrimPass {
     pub doc: &'static str,
     /// The function that runs the pass.
     pub run: PassFn,
+    /// Whether the pass leaves functions unchanged whose loops a user has scheduled ([`IS_SCHEDULED`]).
+    pub skips_scheduled: bool,
 }
 
 /// All lowering passes, in the order of the default pipeline.
@@ -29,59 +34,104 @@ pub const PASSES: &[PrimPass] = &[
         name: "InlineInjective",
         doc: "compute cheap elementwise stages inside their readers",
         run: inline_elementwise_stages::run,
+        skips_scheduled: true,
     },
     PrimPass {
         name: "ReuseOutput",
         doc: "store matrix products in the output that an elementwise stage computes from them",
         run: reuse_output_buffer::run,
+        skips_scheduled: true,
     },
     PrimPass {
         name: "ClearScratch",
         doc: "zero-fill scratch buffers that are not provably written before they are read",
         run: clear_scratch_buffers::run,
+        skips_scheduled: true,
     },
     PrimPass {
         name: "CheckBounds",
         doc: "insert run-time checks of indices that are not provably in bounds",
         run: check_bounds::run,
+        skips_scheduled: false,
     },
     PrimPass {
         name: "DefaultSchedule",
         doc: "schedule stages: kernel calls for matrix products, parallel and vectorized loops",
         run: schedule::run,
+        skips_scheduled: true,
     },
     PrimPass {
         name: "LowerInitBlock",
         doc: "move the init of blocks in front of their reduction loops",
         run: lower_block_init::run,
+        skips_scheduled: false,
     },
     PrimPass {
         name: "ConvertBlocksToLoops",
         doc: "replace blocks by their bodies",
         run: convert_blocks_to_loops::run,
+        skips_scheduled: false,
     },
-    PrimPass { name: "UnrollLoop", doc: "unroll loops marked unroll", run: unroll_loops::run },
+    PrimPass {
+        name: "CompactBuffers",
+        doc: "shrink buffers of scheduled functions to the region that a loop uses",
+        run: compact_buffers::run,
+        skips_scheduled: false,
+    },
+    PrimPass {
+        name: "PartitionLoops",
+        doc: "split loops of scheduled functions into a part without conditions and the rest",
+        run: partition_loops::run,
+        skips_scheduled: false,
+    },
+    PrimPass {
+        name: "ClearScheduledScratch",
+        doc: "zero-fill buffers of scheduled functions that are not provably written before they are read",
+        run: compact_buffers::clear_unwritten,
+        skips_scheduled: false,
+    },
+    PrimPass {
+        name: "ContractProducts",
+        doc: "accumulate products with fused multiply-add in scheduled functions",
+        run: contract_products::run,
+        skips_scheduled: false,
+    },
+    PrimPass {
+        name: "UnrollLoop",
+        doc: "unroll loops marked unroll",
+        run: unroll_loops::run,
+        skips_scheduled: false,
+    },
     PrimPass {
         name: "FlattenBuffer",
         doc: "replace indices by one linear index",
         run: flatten_buffers::run,
+        skips_scheduled: false,
     },
     PrimPass {
         name: "Simplify",
         doc: "fold constants, remove dead code",
         run: simplify_loop_functions::run,
+        skips_scheduled: false,
     },
     PrimPass {
         name: "VectorizeLoop",
         doc: "replace vectorized loops by vector expressions",
         run: vectorize_loops::run,
+        skips_scheduled: false,
     },
     PrimPass {
         name: "SimplifyVectors",
         doc: "fold constants left by VectorizeLoop",
         run: simplify_loop_functions::run,
+        skips_scheduled: false,
     },
 ];
+
+/// Whether a user has scheduled the loops of a function.
+pub(crate) fn is_scheduled(f: &PrimFunc) -> bool {
+    matches!(f.attrs.get(IS_SCHEDULED), Some(AttrValue::Bool(true) | AttrValue::Int(1)))
+}
 
 /// Returns the pass with the given name; `None` if there is none.
 pub fn pass(name: &str) -> Option<&'static PrimPass> {
@@ -136,7 +186,9 @@ fn run_from(
         return crate::lowered_form_verifier::verify(f)
             .map_err(|m| LowerError::new("lowered form", m));
     };
-    (pass.run)(f)?;
+    if !(pass.skips_scheduled && is_scheduled(f)) {
+        (pass.run)(f)?;
+    }
     run_from(next + 1, f, large_stack, observe)
 }
 

@@ -5,6 +5,7 @@ use pliant_ir::tir::{BinOp, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, Stm
 use pliant_tensor::DType;
 use rustc_hash::FxHashMap;
 
+use crate::access_guards::reads_memory;
 use crate::lowered_form_verifier::MAX_LANES;
 use crate::lowering_error::LowerError;
 use crate::statement_traversal::{
@@ -90,6 +91,13 @@ impl Vectorizer {
             StmtData::Seq(list) => {
                 let list: Option<Vec<Stmt>> = list.into_iter().map(|s| self.stmt(f, s)).collect();
                 list.map(|l| f.add_stmt(StmtData::Seq(l)))
+            }
+            // All lanes have the same condition. A condition that reads memory may change between iterations.
+            StmtData::If(condition, then, None)
+                if !self.uses(f, condition) && !reads_memory(f, condition) =>
+            {
+                let then = self.stmt(f, then)?;
+                Some(f.add_stmt(StmtData::If(condition, then, None)))
             }
             StmtData::Store { buffer, indices, value } => {
                 let [index] = *indices else { return None };

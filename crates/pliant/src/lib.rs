@@ -294,6 +294,7 @@ pub use pliant_pass::{
     RemarkKind, TimingEntry, Verify,
 };
 pub use pliant_runtime::{Dim, Signature, ValueInfo, call_library};
+pub use pliant_schedule as schedule;
 pub use pliant_tensor::memory_reserve::{Allocator, prepare as prepare_for_shortage};
 pub use pliant_tensor::{Tensor, held_bytes, memory_limit, set_memory_limit};
 /// Options of one run, such as a time limit.

@@ -46,10 +46,12 @@ from pliant._core import (
     Sub,
     Var,
 )
-from pliant.tir import ir_builder, op, stmt_functor
+from pliant.error import ScheduleError
+from pliant.tir import ir_builder, op, schedule, stmt_functor
 from pliant.tir.op import *  # noqa: F403
 from pliant.tir.op import __all__ as _op_names
 from pliant.tir.op import Let, max, min
+from pliant.tir.schedule import BlockRV, LoopRV, Schedule, Trace
 from pliant.tir.stmt import (
     Allocate,
     AssertStmt,
@@ -86,6 +88,7 @@ __all__ = [
     "And",
     "AssertStmt",
     "Block",
+    "BlockRV",
     "BlockRealize",
     "Broadcast",
     "Buffer",
@@ -106,6 +109,7 @@ __all__ = [
     "IterVar",
     "Let",
     "LetStmt",
+    "LoopRV",
     "Max",
     "Min",
     "Mod",
@@ -118,17 +122,21 @@ __all__ = [
     "Ramp",
     "Range",
     "Reduce",
+    "Schedule",
+    "ScheduleError",
     "Select",
     "SeqStmt",
     "SizeVar",
     "Stmt",
     "StringImm",
     "Sub",
+    "Trace",
     "Var",
     "While",
     "decl_buffer",
     "ir_builder",
     "op",
+    "schedule",
     "stmt_functor",
     "transform",
     "var",

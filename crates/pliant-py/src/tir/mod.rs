@@ -7,4 +7,5 @@ pub mod prim_func_body;
 pub mod prim_func_objects;
 pub mod scalar_expr_classes;
 pub mod scalar_functions;
+pub mod schedule;
 pub mod vector_exprs;

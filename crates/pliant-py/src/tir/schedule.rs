@@ -1,0 +1,183 @@
+//! Schedules of loop functions: `ScheduleState` applies primitives, `LoopRV` and `BlockRV` refer to loops and blocks.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pliant::schedule::{Annotated, BlockRef, LoopRef, Remainder, Schedule, ScheduleError};
+use pyo3::prelude::*;
+
+use crate::error::{Error, Result};
+use crate::ir_module::IRModule;
+use crate::relax::value_conversion::attr_value;
+
+/// A loop of a function that is being scheduled.
+#[pyclass(frozen, eq, hash, module = "pliant.tir", name = "LoopRV")]
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct LoopHandle(LoopRef);
+
+/// A block of a function that is being scheduled.
+#[pyclass(frozen, eq, hash, module = "pliant.tir", name = "BlockRV")]
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct BlockHandle(BlockRef);
+
+#[pymethods]
+impl BlockHandle {
+    /// Returns the name of the block.
+    #[getter]
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("BlockRV({})", self.0.name())
+    }
+}
+
+/// The functions of a module that is being scheduled.
+#[pyclass(frozen, module = "pliant._core")]
+pub struct ScheduleState(Mutex<Schedule>);
+
+impl From<ScheduleError> for Error {
+    fn from(error: ScheduleError) -> Error {
+        Error::Schedule(error.to_string())
+    }
+}
+
+impl ScheduleState {
+    fn lock(&self) -> MutexGuard<'_, Schedule> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Converts a loop or block.
+fn annotated(obj: &Bound<'_, PyAny>) -> Result<Annotated> {
+    if let Ok(l) = obj.cast::<LoopHandle>() {
+        return Ok(Annotated::Loop(l.get().0.clone()));
+    }
+    match obj.cast::<BlockHandle>() {
+        Ok(b) => Ok(Annotated::Block(b.get().0.clone())),
+        Err(_) => Err(Error::Type(format!(
+            "annotations belong to a loop or a block, not to {}",
+            obj.get_type().name()?
+        ))),
+    }
+}
+
+#[pymethods]
+impl ScheduleState {
+    #[new]
+    fn new(module: &Bound<'_, IRModule>) -> ScheduleState {
+        ScheduleState(Mutex::new(Schedule::new(module.get().snapshot())))
+    }
+
+    /// Returns the module in its current state.
+    #[getter]
+    fn module(&self) -> IRModule {
+        IRModule::wrap(self.lock().module().clone())
+    }
+
+    /// Returns a copy, whose loops and blocks are the same.
+    fn copy(&self) -> ScheduleState {
+        ScheduleState(Mutex::new(self.lock().clone()))
+    }
+
+    fn get_block(&self, name: &str, func_name: &str) -> Result<BlockHandle> {
+        Ok(BlockHandle(self.lock().get_block(name, func_name)?))
+    }
+
+    fn get_loops(&self, block: &BlockHandle) -> Result<Vec<LoopHandle>> {
+        Ok(self.lock().get_loops(&block.0)?.into_iter().map(LoopHandle).collect())
+    }
+
+    fn get_child_blocks(&self, parent: &LoopHandle) -> Result<Vec<BlockHandle>> {
+        Ok(self.lock().get_child_blocks(&parent.0)?.into_iter().map(BlockHandle).collect())
+    }
+
+    /// Returns the name of a loop, and its extent if that is constant.
+    fn loop_extent(&self, l: &LoopHandle) -> Result<(String, Option<i64>)> {
+        let (name, extent) = self.lock().loop_extent(&l.0)?;
+        Ok((name.to_string(), extent))
+    }
+
+    fn split(
+        &self,
+        l: &LoopHandle,
+        factors: Vec<Option<i64>>,
+        tail: bool,
+    ) -> Result<Vec<LoopHandle>> {
+        let remainder = if tail { Remainder::Tail } else { Remainder::Predicate };
+        let loops = self.lock().split(&l.0, &factors, remainder)?;
+        Ok(loops.into_iter().map(LoopHandle).collect())
+    }
+
+    fn fuse(&self, loops: Vec<PyRef<'_, LoopHandle>>) -> Result<LoopHandle> {
+        let loops: Vec<LoopRef> = loops.iter().map(|l| l.0.clone()).collect();
+        Ok(LoopHandle(self.lock().fuse(&loops)?))
+    }
+
+    fn reorder(&self, loops: Vec<PyRef<'_, LoopHandle>>) -> Result<()> {
+        let loops: Vec<LoopRef> = loops.iter().map(|l| l.0.clone()).collect();
+        Ok(self.lock().reorder(&loops)?)
+    }
+
+    fn parallel(&self, l: &LoopHandle) -> Result<()> {
+        Ok(self.lock().parallel(&l.0)?)
+    }
+
+    fn vectorize(&self, l: &LoopHandle) -> Result<()> {
+        Ok(self.lock().vectorize(&l.0)?)
+    }
+
+    fn unroll(&self, l: &LoopHandle) -> Result<()> {
+        Ok(self.lock().unroll(&l.0)?)
+    }
+
+    fn bind(&self, l: &LoopHandle, thread: &str) -> Result<()> {
+        Ok(self.lock().bind(&l.0, thread)?)
+    }
+
+    fn annotate(&self, what: &Bound<'_, PyAny>, key: &str, value: &Bound<'_, PyAny>) -> Result<()> {
+        let (what, value) = (annotated(what)?, attr_value(value)?);
+        Ok(self.lock().annotate(&what, key, value)?)
+    }
+
+    fn unannotate(&self, what: &Bound<'_, PyAny>, key: &str) -> Result<()> {
+        let what = annotated(what)?;
+        Ok(self.lock().unannotate(&what, key)?)
+    }
+
+    fn compute_inline(&self, block: &BlockHandle) -> Result<()> {
+        Ok(self.lock().compute_inline(&block.0)?)
+    }
+
+    fn reverse_compute_inline(&self, block: &BlockHandle) -> Result<()> {
+        Ok(self.lock().reverse_compute_inline(&block.0)?)
+    }
+
+    fn compute_at(&self, block: &BlockHandle, l: &LoopHandle) -> Result<()> {
+        Ok(self.lock().compute_at(&block.0, &l.0)?)
+    }
+
+    fn reverse_compute_at(&self, block: &BlockHandle, l: &LoopHandle) -> Result<()> {
+        Ok(self.lock().reverse_compute_at(&block.0, &l.0)?)
+    }
+
+    fn cache_read(&self, block: &BlockHandle, index: usize, scope: &str) -> Result<BlockHandle> {
+        Ok(BlockHandle(self.lock().cache_read(&block.0, index, scope)?))
+    }
+
+    fn cache_write(&self, block: &BlockHandle, index: usize, scope: &str) -> Result<BlockHandle> {
+        Ok(BlockHandle(self.lock().cache_write(&block.0, index, scope)?))
+    }
+
+    fn set_scope(&self, block: &BlockHandle, index: usize, scope: &str) -> Result<()> {
+        Ok(self.lock().set_scope(&block.0, index, scope)?)
+    }
+
+    fn decompose_reduction(&self, block: &BlockHandle, l: &LoopHandle) -> Result<BlockHandle> {
+        Ok(BlockHandle(self.lock().decompose_reduction(&block.0, &l.0)?))
+    }
+
+    fn rfactor(&self, l: &LoopHandle, factor_axis: i64) -> Result<BlockHandle> {
+        Ok(BlockHandle(self.lock().rfactor(&l.0, factor_axis)?))
+    }
+}

@@ -1,0 +1,56 @@
+//! `annotate` and `unannotate`: annotations of loops and blocks.
+
+use std::sync::Arc;
+
+use pliant_ir::AttrValue;
+use pliant_ir::tir::{PrimFunc, StmtData, Var};
+
+use crate::error::Step;
+use crate::loop_tree::{add_block, find_block, find_loop, replace};
+
+/// A list of annotations.
+type Annotations = Vec<(Arc<str>, AttrValue)>;
+
+/// Changes the annotations of a loop.
+pub(crate) fn edit_loop(
+    f: &mut PrimFunc,
+    var: Var,
+    edit: impl FnOnce(&mut Annotations) -> Step<()>,
+) -> Step<()> {
+    let old = find_loop(f, var)?;
+    let StmtData::For { var, min, extent, kind, body, mut annotations } = f.stmt(old.stmt).clone()
+    else {
+        return Err("the loop is not a loop".into());
+    };
+    edit(&mut annotations)?;
+    let new = f.add_stmt(StmtData::For { var, min, extent, kind, body, annotations });
+    replace(f, old.stmt, new);
+    Ok(())
+}
+
+/// Changes the annotations of a block.
+pub(crate) fn edit_block(
+    f: &mut PrimFunc,
+    name: &str,
+    edit: impl FnOnce(&mut Annotations) -> Step<()>,
+) -> Step<()> {
+    let (stmt, mut block) = find_block(f, name)?;
+    edit(&mut block.annotations)?;
+    let new = add_block(f, block);
+    replace(f, stmt, new);
+    Ok(())
+}
+
+/// Adds an annotation, or replaces its value.
+pub(crate) fn add(list: &mut Annotations, key: &str, value: AttrValue) -> Step<()> {
+    list.retain(|(k, _)| **k != *key);
+    list.push((key.into(), value));
+    Ok(())
+}
+
+/// Removes an annotation.
+pub(crate) fn remove(list: &mut Annotations, key: &str) -> Step<()> {
+    let before = list.len();
+    list.retain(|(k, _)| **k != *key);
+    if list.len() == before { Err(format!("there is no annotation '{key}'")) } else { Ok(()) }
+}

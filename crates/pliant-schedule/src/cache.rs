@@ -1,0 +1,208 @@
+//! `cache_read`, `cache_write` and `set_scope`: copies of buffers in other memory.
+
+use pliant_ir::tir::{
+    BlockData, Buffer, Expr, ExprData, IterKind, IterVar, PrimFunc, Scope, Stmt, StmtData, Var,
+};
+use pliant_tir::statement_traversal::{ExprRewriter, children, map_stmts};
+
+use crate::buffers::{add_temporary, is_parameter};
+use crate::error::Step;
+use crate::loop_tree::{
+    add_block, blocks_in, find_block, fresh_block_name, path_to_block, read_buffers, replace,
+    wrap_in_loops, written_buffers,
+};
+
+/// Returns the buffer at a position of the list of buffers that a block reads or writes.
+fn buffer_at(
+    f: &PrimFunc,
+    buffers: &[Buffer],
+    index: usize,
+    what: &str,
+    block: &str,
+) -> Step<Buffer> {
+    buffers.get(index).copied().ok_or_else(|| {
+        let names: Vec<&str> = buffers.iter().map(|&b| &*f.buffer(b).name).collect();
+        format!(
+            "the block '{block}' {what} {} buffers ({}), so there is no buffer {index}",
+            buffers.len(),
+            names.join(", ")
+        )
+    })
+}
+
+/// Copies a buffer that a block reads to a new buffer, which the block reads instead. Returns the name of the block that copies.
+pub(crate) fn cache_read(f: &mut PrimFunc, name: &str, index: usize, scope: Scope) -> Step<String> {
+    let (_, block) = find_block(f, name)?;
+    let source = buffer_at(f, &read_buffers(f, &block), index, "reads", name)?;
+    let anchor = outermost_statement(f, name)?;
+    if let Some(writer) = writer_in(f, anchor, source) {
+        return Err(format!(
+            "the block '{writer}' writes '{}' inside of the same outermost loop; apply cache_read before compute_at",
+            f.buffer(source).name
+        ));
+    }
+    let cached = format!("{}_{}", f.buffer(source).name, scope.name());
+    let copy_name = fresh_block_name(f, &cached);
+    let target = add_temporary(f, source, cached, scope);
+    let (stmt, block) = find_block(f, name)?;
+    let reader = replace_buffer(f, block, source, target, false);
+    let reader = add_block(f, reader);
+    replace(f, stmt, reader);
+    let anchor = outermost_statement(f, name)?;
+    let copy = copy_nest(f, &copy_name, source, target);
+    let both = f.seq(vec![copy, anchor]);
+    replace(f, anchor, both);
+    flatten_sequences(f);
+    Ok(copy_name.to_string())
+}
+
+/// Lets a block write to a new buffer, which another block copies to the old one. Returns the name of the block that copies.
+pub(crate) fn cache_write(
+    f: &mut PrimFunc,
+    name: &str,
+    index: usize,
+    scope: Scope,
+) -> Step<String> {
+    let (_, block) = find_block(f, name)?;
+    let target = buffer_at(f, &written_buffers(f, &block), index, "writes", name)?;
+    let others = blocks_in(f, f.body)
+        .into_iter()
+        .filter(|(_, b)| *b.name != *name && written_buffers(f, b).contains(&target));
+    if let Some((_, other)) = others.into_iter().next() {
+        return Err(format!(
+            "the block '{}' writes the buffer '{}', too; apply cache_write before decompose_reduction",
+            other.name,
+            f.buffer(target).name
+        ));
+    }
+    let anchor = outermost_statement(f, name)?;
+    let reads_inside = blocks_in(f, anchor)
+        .iter()
+        .any(|(_, b)| *b.name != *name && read_buffers(f, b).contains(&target));
+    if reads_inside {
+        return Err(format!(
+            "a block reads '{}' inside of the same outermost loop; apply cache_write before compute_at",
+            f.buffer(target).name
+        ));
+    }
+    let cached = format!("{}_{}", f.buffer(target).name, scope.name());
+    let copy_name = fresh_block_name(f, &cached);
+    let source = add_temporary(f, target, cached, scope);
+    let (stmt, block) = find_block(f, name)?;
+    let writer = replace_buffer(f, block, target, source, true);
+    let writer = add_block(f, writer);
+    replace(f, stmt, writer);
+    let anchor = outermost_statement(f, name)?;
+    let copy = copy_nest(f, &copy_name, source, target);
+    let both = f.seq(vec![anchor, copy]);
+    replace(f, anchor, both);
+    flatten_sequences(f);
+    Ok(copy_name.to_string())
+}
+
+/// Sets the memory scope of a buffer that a block writes.
+pub(crate) fn set_scope(f: &mut PrimFunc, name: &str, index: usize, scope: Scope) -> Step<()> {
+    let (_, block) = find_block(f, name)?;
+    let buffer = buffer_at(f, &written_buffers(f, &block), index, "writes", name)?;
+    if is_parameter(f, buffer) {
+        let buffer = &f.buffer(buffer).name;
+        return Err(format!(
+            "'{buffer}' is a parameter of the function, whose memory the caller allocates"
+        ));
+    }
+    f.buffer_mut(buffer).scope = scope;
+    Ok(())
+}
+
+/// Returns the statement around a block that is outermost except for allocations, root blocks and sequences.
+pub(crate) fn outermost_statement(f: &PrimFunc, block: &str) -> Step<Stmt> {
+    let path = path_to_block(f, block)?;
+    let is_wrapper = |&s: &Stmt| match f.stmt(s) {
+        StmtData::Alloc(..) | StmtData::Seq(_) => true,
+        StmtData::Block(b) => b.iters.is_empty() && *b.name != *block,
+        _ => false,
+    };
+    let found = path.iter().find(|&s| !is_wrapper(s)).copied();
+    found.ok_or_else(|| format!("the block '{block}' has no statements"))
+}
+
+/// Returns the name of a block inside a statement that writes a buffer.
+fn writer_in(f: &PrimFunc, s: Stmt, buffer: Buffer) -> Option<String> {
+    let blocks = blocks_in(f, s);
+    let writer = blocks.iter().find(|(_, b)| written_buffers(f, b).contains(&buffer));
+    writer.map(|(_, b)| b.name.to_string())
+}
+
+/// Returns a block that uses `new` instead of `old`: for its loads, and also for its stores if `stores` is set.
+pub(crate) fn replace_buffer(
+    f: &mut PrimFunc,
+    block: BlockData,
+    old: Buffer,
+    new: Buffer,
+    stores: bool,
+) -> BlockData {
+    let edit = |f: &mut PrimFunc, s: Stmt| {
+        let mut rule = |f: &mut PrimFunc, e: Expr| match f.expr(e).clone() {
+            ExprData::Load(b, indices) if b == old => Some(f.load(new, &indices)),
+            _ => None,
+        };
+        let s = ExprRewriter::new(&mut rule).stmt(f, s);
+        if !stores {
+            return s;
+        }
+        map_stmts(f, s, &mut |f, s| match f.stmt(s).clone() {
+            StmtData::Store { buffer, indices, value } if buffer == old => {
+                Some(f.store(new, &indices, value))
+            }
+            _ => None,
+        })
+    };
+    let init = block.init.map(|s| edit(f, s));
+    let body = edit(f, block.body);
+    BlockData { init, body, reads: None, writes: None, ..block }
+}
+
+/// Creates the loops and the block that copy a whole buffer.
+fn copy_nest(f: &mut PrimFunc, name: &str, source: Buffer, target: Buffer) -> Stmt {
+    let shape = f.buffer(source).shape.clone();
+    let (mut loops, mut iters): (Vec<(Var, Expr)>, Vec<IterVar>) = (Vec::new(), Vec::new());
+    for (dim, &extent) in shape.iter().enumerate() {
+        let (outer, axis) = (f.size_var(format!("ax{dim}")), f.size_var(format!("v{dim}")));
+        let (min, binding) = (f.int(0), f.var_expr(outer));
+        loops.push((outer, extent));
+        iters.push(IterVar { var: axis, min, extent, kind: IterKind::Spatial, binding });
+    }
+    let indices: Vec<Expr> = iters.iter().map(|it| f.var_expr(it.var)).collect();
+    let value = f.load(source, &indices);
+    let body = f.store(target, &indices, value);
+    let block = BlockData {
+        name: name.into(),
+        iters,
+        predicate: None,
+        reads: None,
+        writes: None,
+        allocs: Vec::new(),
+        init: None,
+        body,
+        annotations: Vec::new(),
+    };
+    let block = add_block(f, block);
+    wrap_in_loops(f, block, &loops)
+}
+
+/// Merges sequences that are directly inside of sequences.
+pub(crate) fn flatten_sequences(f: &mut PrimFunc) {
+    let body = f.body;
+    f.body = map_stmts(f, body, &mut |f, s| {
+        let StmtData::Seq(list) = f.stmt(s).clone() else { return None };
+        let is_nested = list.iter().any(|&c| matches!(f.stmt(c), StmtData::Seq(_)));
+        is_nested.then(|| {
+            let flat = list.iter().flat_map(|&c| match f.stmt(c) {
+                StmtData::Seq(_) => children(f.stmt(c)),
+                _ => vec![c],
+            });
+            let flat = flat.collect();
+            f.seq(flat)
+        })
+    });
+}

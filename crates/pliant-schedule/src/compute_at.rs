@@ -1,0 +1,243 @@
+//! `compute_at` and `reverse_compute_at`: move a block into a loop, where it computes the region that the loop needs.
+
+use pliant_ir::tir::{
+    BinOp, BlockData, Buffer, Expr, IterKind, IterVar, PrimFunc, Stmt, StmtData, Var,
+};
+use pliant_tir::statement_traversal::uses_any;
+
+use crate::buffers::is_parameter;
+use crate::cache::flatten_sequences;
+use crate::error::Step;
+use crate::inline::{as_var, check_inputs_stay};
+use crate::loop_tree::{
+    Loop, add_block, blocks_in, find_block, find_loop, loads_of, loops_of, path_to_block,
+    path_to_loop, read_buffers, remove, replace, wrap_in_loops, written_buffers,
+};
+use crate::reorder::with_body;
+use pliant_tir::accessed_region::{
+    Accesses, DimRange, EnclosingLoop, accessed_region, inside_condition,
+};
+use pliant_tir::index_arithmetic::sum;
+
+/// Moves a block into the loop that contains all blocks that read its result, in front of them.
+pub(crate) fn compute_at(f: &mut PrimFunc, name: &str, var: Var) -> Step<()> {
+    let (stmt, block) = find_block(f, name)?;
+    let target = find_loop(f, var)?;
+    check_not_inside(f, name, var)?;
+    let buffer = only_written_buffer(f, &block)?;
+    let buffer_name = f.buffer(buffer).name.clone();
+    if is_parameter(f, buffer) {
+        return Err(format!(
+            "the block '{name}' writes the parameter '{buffer_name}' of the function, which must be written completely"
+        ));
+    }
+    let axes = store_axes(f, &block, buffer)?;
+    let inside: Vec<Stmt> = blocks_in(f, target.stmt).into_iter().map(|(s, _)| s).collect();
+    let mut has_reader = false;
+    for (s, other) in blocks_in(f, f.body) {
+        if s == stmt {
+            continue;
+        }
+        if written_buffers(f, &other).contains(&buffer) {
+            return Err(format!("the block '{}' writes '{buffer_name}', too", other.name));
+        }
+        if !loads_of(f, &other, buffer).is_empty() {
+            has_reader = true;
+            if !inside.contains(&s) {
+                return Err(format!(
+                    "the block '{}' reads '{buffer_name}' outside of the loop '{}'",
+                    other.name,
+                    f.var(var).name
+                ));
+            }
+        }
+    }
+    if !has_reader {
+        return Err(format!("no block reads '{buffer_name}', which the block '{name}' writes"));
+    }
+    check_inputs_stay(f, &block, stmt)?;
+    let region = accessed_region(f, target.body, buffer, Accesses::Loads);
+    let nest = nest_over_region(f, &block, buffer, &axes, &region, &target)?;
+    remove(f, stmt);
+    let target = find_loop(f, var)?;
+    let body = f.seq(vec![nest, target.body]);
+    let new = with_body(f, target.stmt, body);
+    replace(f, target.stmt, new);
+    flatten_sequences(f);
+    Ok(())
+}
+
+/// Moves a block into the loop that contains the block that writes its operand, behind that block.
+pub(crate) fn reverse_compute_at(f: &mut PrimFunc, name: &str, var: Var) -> Step<()> {
+    let (stmt, block) = find_block(f, name)?;
+    let target = find_loop(f, var)?;
+    check_not_inside(f, name, var)?;
+    let inside = blocks_in(f, target.stmt);
+    let produced: Vec<Buffer> = inside.iter().flat_map(|(_, b)| written_buffers(f, b)).collect();
+    let operands: Vec<Buffer> =
+        read_buffers(f, &block).into_iter().filter(|b| produced.contains(b)).collect();
+    let [operand] = operands[..] else {
+        return Err(format!(
+            "the block '{name}' must read exactly one buffer that is written in the loop '{}'",
+            f.var(var).name
+        ));
+    };
+    check_complete(f, operand, &target)?;
+    let axes = load_axes(f, &block, operand)?;
+    let others = blocks_in(f, f.body).into_iter().filter(|(s, _)| *s != stmt);
+    let writes = written_buffers(f, &block);
+    for (s, other) in others {
+        let reads_result = writes.iter().any(|&b| !loads_of(f, &other, b).is_empty());
+        if reads_result && inside.iter().any(|(i, _)| *i == s) {
+            return Err(format!(
+                "the block '{}' reads the result of '{name}' before it",
+                other.name
+            ));
+        }
+    }
+    let region = accessed_region(f, target.body, operand, Accesses::Stores);
+    let nest = nest_over_region(f, &block, operand, &axes, &region, &target)?;
+    remove(f, stmt);
+    let target = find_loop(f, var)?;
+    let body = f.seq(vec![target.body, nest]);
+    let new = with_body(f, target.stmt, body);
+    replace(f, target.stmt, new);
+    flatten_sequences(f);
+    Ok(())
+}
+
+/// Fails if a block is inside a loop already.
+fn check_not_inside(f: &PrimFunc, block: &str, var: Var) -> Step<()> {
+    let path = path_to_block(f, block)?;
+    match loops_of(f, &path).iter().any(|l| l.var == var) {
+        true => {
+            Err(format!("the block '{block}' is inside of the loop '{}' already", f.var(var).name))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Fails unless each iteration of a loop completes the elements of a buffer that it writes: no loop around it runs over a
+/// reduction axis of a block that writes the buffer.
+fn check_complete(f: &PrimFunc, buffer: Buffer, target: &Loop) -> Step<()> {
+    let path = path_to_loop(f, target.var)?;
+    let around: Vec<Var> = loops_of(f, &path).iter().map(|l| l.var).collect();
+    for (_, block) in blocks_in(f, target.stmt) {
+        if !written_buffers(f, &block).contains(&buffer) {
+            continue;
+        }
+        let uses = |e: Expr| uses_any(f, e, &|v| around.contains(&v));
+        let axis = block.iters.iter().find(|it| it.kind != IterKind::Spatial && uses(it.binding));
+        if let Some(axis) = axis {
+            return Err(format!(
+                "the loop '{}' or a loop around it runs over the reduction axis '{}' of the block '{}', so '{}' is not complete \
+                 inside of it",
+                f.var(target.var).name,
+                f.var(axis.var).name,
+                block.name,
+                f.buffer(buffer).name
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the only buffer that a block writes.
+fn only_written_buffer(f: &PrimFunc, block: &BlockData) -> Step<Buffer> {
+    match written_buffers(f, block)[..] {
+        [buffer] => Ok(buffer),
+        _ => Err(format!("the block '{}' must write exactly one buffer", block.name)),
+    }
+}
+
+/// Returns the axis of each dim at which a block stores its result.
+fn store_axes(f: &PrimFunc, block: &BlockData, buffer: Buffer) -> Step<Vec<Var>> {
+    let mut all: Vec<Box<[Expr]>> = Vec::new();
+    for s in block.init.into_iter().chain([block.body]) {
+        pliant_tir::statement_traversal::for_each_stmt(f, s, &mut |_, data| {
+            if let StmtData::Store { buffer: b, indices, .. } = data
+                && *b == buffer
+                && !all.contains(indices)
+            {
+                all.push(indices.clone());
+            }
+        });
+    }
+    distinct_axes(f, block, &all, "store its result")
+}
+
+/// Returns the axis of each dim at which a block loads a buffer.
+fn load_axes(f: &PrimFunc, block: &BlockData, buffer: Buffer) -> Step<Vec<Var>> {
+    distinct_axes(f, block, &loads_of(f, block, buffer), "read its operand")
+}
+
+/// Returns the spatial axis in each index of the only access.
+fn distinct_axes(
+    f: &PrimFunc,
+    block: &BlockData,
+    accesses: &[Box<[Expr]>],
+    what: &str,
+) -> Step<Vec<Var>> {
+    let spatial =
+        |v: &Var| block.iters.iter().any(|it| it.var == *v && it.kind == IterKind::Spatial);
+    let axes: Option<Vec<Var>> = match accesses {
+        [one] => one.iter().map(|&e| as_var(f, e).filter(spatial)).collect(),
+        _ => None,
+    };
+    let is_distinct = |axes: &Vec<Var>| (1..axes.len()).all(|i| !axes[..i].contains(&axes[i]));
+    axes.filter(is_distinct).ok_or_else(|| {
+        format!("the block '{}' must {what} at distinct spatial axes, once", block.name)
+    })
+}
+
+/// Creates the loops over a region of a buffer around a block, whose axis `axes[dim]` runs over the range of each dim. Other axes
+/// run over their whole range.
+fn nest_over_region(
+    f: &mut PrimFunc,
+    block: &BlockData,
+    buffer: Buffer,
+    axes: &[Var],
+    region: &[DimRange],
+    target: &Loop,
+) -> Step<Stmt> {
+    if block.predicate.is_some() {
+        return Err(format!(
+            "the block '{}' has a predicate; move it before its loops are split",
+            block.name
+        ));
+    }
+    let shape = f.buffer(buffer).shape.clone();
+    let path = path_to_loop(f, target.var)?;
+    let enclosing = |l: &Loop| EnclosingLoop { var: l.var, min: l.min, extent: l.extent };
+    let mut loops: Vec<EnclosingLoop> = loops_of(f, &path).iter().map(enclosing).collect();
+    let mut new_loops: Vec<(Var, Expr)> = Vec::new();
+    let mut iters: Vec<IterVar> = block.iters.clone();
+    let mut conditions: Vec<Expr> = Vec::new();
+    // The reduction axes are the innermost loops.
+    let order: Vec<usize> = {
+        let spatial = |i: &usize| iters[*i].kind == IterKind::Spatial;
+        let (first, last): (Vec<usize>, Vec<usize>) = (0..iters.len()).partition(|i| spatial(i));
+        first.into_iter().chain(last).collect()
+    };
+    for (number, &i) in order.iter().enumerate() {
+        let dim = axes.iter().position(|&axis| axis == iters[i].var);
+        let var = f.size_var(format!("ax{number}"));
+        let var_expr = f.var_expr(var);
+        let range = dim.map(|dim| &region[dim]).filter(|range| !range.is_whole);
+        let (extent, binding) = match range {
+            Some(range) => (range.extent, sum(f, range.min, var_expr)),
+            None => (iters[i].extent, sum(f, iters[i].min, var_expr)),
+        };
+        new_loops.push((var, extent));
+        iters[i].binding = binding;
+        if let (Some(dim), Some(_)) = (dim, range) {
+            let min = f.int(0);
+            loops.push(EnclosingLoop { var, min, extent });
+            conditions.extend(inside_condition(f, binding, shape[dim], &loops));
+        }
+    }
+    let predicate = conditions.into_iter().reduce(|a, b| f.binary(BinOp::And, a, b));
+    let moved = BlockData { iters, predicate, reads: None, writes: None, ..block.clone() };
+    let moved = add_block(f, moved);
+    Ok(wrap_in_loops(f, moved, &new_loops))
+}

@@ -1,0 +1,211 @@
+//! `compute_inline` and `reverse_compute_inline`: compute an elementwise block inside the blocks that read or write its operand.
+
+use pliant_ir::tir::{Buffer, Expr, ExprData, Intrin, IterKind, PrimFunc, Stmt, StmtData, Var};
+use pliant_tir::statement_traversal::{ExprRewriter, for_each_stmt, map_stmts, substitute_expr};
+use rustc_hash::FxHashMap;
+
+use crate::buffers::{is_parameter, remove_allocation};
+use crate::error::Step;
+use crate::loop_tree::{
+    add_block, blocks_in, find_block, loads_of, read_buffers, remove, written_buffers,
+};
+use pliant_ir::tir::BlockData;
+
+/// A block that stores one value to the element of a buffer at its axes, for all elements.
+struct ElementwiseBlock {
+    stmt: Stmt,
+    block: BlockData,
+    buffer: Buffer,
+    /// The axis of each dim of the buffer.
+    axes: Vec<Var>,
+    value: Expr,
+}
+
+/// Computes a block inside the blocks that read its result, and removes it.
+pub(crate) fn compute_inline(f: &mut PrimFunc, name: &str) -> Step<()> {
+    let producer = elementwise_block(f, name)?;
+    check_temporary(f, producer.buffer, name)?;
+    check_pure(f, producer.value, name)?;
+    check_inputs_stay(f, &producer.block, producer.stmt)?;
+    let buffer = producer.buffer;
+    let body = f.body;
+    let mut rule = |f: &mut PrimFunc, e: Expr| match f.expr(e).clone() {
+        ExprData::Load(b, indices) if b == buffer => {
+            let values = producer.axes.iter().copied().zip(indices.iter().copied()).collect();
+            Some(substitute_expr(f, producer.value, &values))
+        }
+        _ => None,
+    };
+    f.body = ExprRewriter::new(&mut rule).stmt(f, body);
+    forget_regions(f);
+    let (stmt, _) = find_block(f, name)?;
+    remove(f, stmt);
+    remove_allocation(f, buffer);
+    Ok(())
+}
+
+/// Computes an elementwise block at the end of the block that writes its operand, and removes it.
+pub(crate) fn reverse_compute_inline(f: &mut PrimFunc, name: &str) -> Step<()> {
+    let consumer = elementwise_block(f, name)?;
+    check_pure(f, consumer.value, name)?;
+    let temporaries: Vec<Buffer> =
+        read_buffers(f, &consumer.block).into_iter().filter(|&b| !is_parameter(f, b)).collect();
+    let [operand] = temporaries[..] else {
+        return Err(format!("the block '{name}' must read exactly one temporary buffer"));
+    };
+    let operand_name = f.buffer(operand).name.clone();
+    let loads = loads_of(f, &consumer.block, operand);
+    let indices: Option<Vec<Var>> = match &loads[..] {
+        [one] => one.iter().map(|&e| as_var(f, e)).collect(),
+        _ => None,
+    };
+    let is_permutation = |indices: &Vec<Var>| {
+        indices.len() == consumer.axes.len() && consumer.axes.iter().all(|v| indices.contains(v))
+    };
+    let indices = indices.filter(is_permutation).ok_or_else(|| {
+        format!("the block '{name}' must read '{operand_name}' at each of its axes once")
+    })?;
+    let blocks = blocks_in(f, f.body);
+    let uses = |b: &BlockData| {
+        written_buffers(f, b).contains(&operand) || !loads_of(f, b, operand).is_empty()
+    };
+    let others: Vec<&BlockData> =
+        blocks.iter().map(|(_, b)| b).filter(|b| *b.name != *name && uses(b)).collect();
+    let [producer] = others[..] else {
+        return Err(format!(
+            "exactly one other block must use the buffer '{operand_name}', which the block '{name}' reads"
+        ));
+    };
+    let producer = elementwise_block(f, &producer.name.clone())?;
+    // The element of the consumer's result that the producer's element becomes.
+    let position: FxHashMap<Var, usize> =
+        indices.iter().enumerate().map(|(dim, &axis)| (axis, dim)).collect();
+    let result_axes: Vec<Var> =
+        consumer.axes.iter().map(|axis| producer.axes[position[axis]]).collect();
+    let axis_values: FxHashMap<Var, Expr> = consumer
+        .axes
+        .iter()
+        .zip(&result_axes)
+        .map(|(&axis, &value)| (axis, f.var_expr(value)))
+        .collect();
+    let value = substitute_expr(f, consumer.value, &axis_values);
+    let mut rule = |f: &mut PrimFunc, e: Expr| {
+        matches!(f.expr(e), ExprData::Load(b, _) if *b == operand).then_some(producer.value)
+    };
+    let value = ExprRewriter::new(&mut rule).expr(f, value);
+    let store_indices: Vec<Expr> = result_axes.iter().map(|&axis| f.var_expr(axis)).collect();
+    let body = f.store(consumer.buffer, &store_indices, value);
+    let merged = BlockData { body, reads: None, writes: None, ..producer.block.clone() };
+    let merged = add_block(f, merged);
+    crate::loop_tree::replace(f, producer.stmt, merged);
+    let (stmt, _) = find_block(f, name)?;
+    remove(f, stmt);
+    remove_allocation(f, operand);
+    Ok(())
+}
+
+/// Returns the variable in an expression that is only a variable.
+pub(crate) fn as_var(f: &PrimFunc, e: Expr) -> Option<Var> {
+    match f.expr(e) {
+        ExprData::Var(var) => Some(*var),
+        _ => None,
+    }
+}
+
+/// Returns a block as an elementwise block.
+fn elementwise_block(f: &PrimFunc, name: &str) -> Step<ElementwiseBlock> {
+    let (stmt, block) = find_block(f, name)?;
+    let not_elementwise = |why: &str| format!("the block '{name}' is not elementwise: {why}");
+    if block.init.is_some() || block.iters.iter().any(|it| it.kind != IterKind::Spatial) {
+        return Err(not_elementwise("it has axes that are not spatial, or an init"));
+    }
+    if block.predicate.is_some() {
+        return Err(not_elementwise("it has a predicate; inline it before its loops are split"));
+    }
+    let StmtData::Store { buffer, indices, value } = f.stmt(block.body).clone() else {
+        return Err(not_elementwise("its body is not one store"));
+    };
+    let axes: Option<Vec<Var>> = indices.iter().map(|&e| as_var(f, e)).collect();
+    let axes = axes.filter(|axes| {
+        axes.len() == block.iters.len() && block.iters.iter().all(|it| axes.contains(&it.var))
+    });
+    let axes = axes.ok_or_else(|| not_elementwise("it does not store at each of its axes once"))?;
+    let shape = &f.buffer(buffer).shape;
+    let covers = axes.iter().zip(shape).all(|(axis, &size)| {
+        let it = block.iters.iter().find(|it| it.var == *axis);
+        it.is_some_and(|it| it.extent == size && f.as_int(it.min) == Some(0))
+    });
+    if !covers {
+        return Err(not_elementwise("its axes do not cover the buffer that it writes"));
+    }
+    Ok(ElementwiseBlock { stmt, block, buffer, axes, value })
+}
+
+/// Fails unless a buffer is a temporary of the function that only one block writes.
+fn check_temporary(f: &PrimFunc, buffer: Buffer, block: &str) -> Step<()> {
+    let name = &f.buffer(buffer).name;
+    if is_parameter(f, buffer) {
+        return Err(format!("the block '{block}' writes the parameter '{name}' of the function"));
+    }
+    let writers = blocks_in(f, f.body)
+        .iter()
+        .filter(|(_, b)| written_buffers(f, b).contains(&buffer))
+        .count();
+    if writers == 1 { Ok(()) } else { Err(format!("{writers} blocks write the buffer '{name}'")) }
+}
+
+/// Fails if a value contains calls of functions that may have side effects.
+fn check_pure(f: &PrimFunc, value: Expr, block: &str) -> Step<()> {
+    let mut calls = false;
+    pliant_ir::tir::visit::for_each_expr(f, value, |e| {
+        calls |= matches!(
+            f.expr(e),
+            ExprData::Call(Intrin::CallExtern | Intrin::CallPacked | Intrin::CallKernel, ..)
+        );
+    });
+    match calls {
+        true => Err(format!("the block '{block}' calls functions, which must not be repeated")),
+        false => Ok(()),
+    }
+}
+
+/// Fails if a block after `stmt` writes a buffer that the block reads.
+pub(crate) fn check_inputs_stay(f: &PrimFunc, block: &BlockData, stmt: Stmt) -> Step<()> {
+    let inputs = read_buffers(f, block);
+    let mut is_later = false;
+    for (s, other) in blocks_in(f, f.body) {
+        if s == stmt {
+            is_later = true;
+        } else if is_later
+            && let Some(&input) = written_buffers(f, &other).iter().find(|b| inputs.contains(b))
+        {
+            return Err(format!(
+                "the block '{}' writes '{}' after the block '{}' has read it",
+                other.name,
+                f.buffer(input).name,
+                block.name
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Removes the declared regions of all blocks, which a primitive has made wrong.
+pub(crate) fn forget_regions(f: &mut PrimFunc) {
+    let mut is_declared = false;
+    for_each_stmt(f, f.body, &mut |_, data| {
+        if let StmtData::Block(b) = data {
+            is_declared |= b.reads.is_some() || b.writes.is_some();
+        }
+    });
+    if !is_declared {
+        return;
+    }
+    let body = f.body;
+    f.body = map_stmts(f, body, &mut |f, s| match f.stmt(s).clone() {
+        StmtData::Block(b) if b.reads.is_some() || b.writes.is_some() => {
+            Some(add_block(f, BlockData { reads: None, writes: None, ..*b }))
+        }
+        _ => None,
+    });
+}

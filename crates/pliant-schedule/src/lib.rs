@@ -1,0 +1,34 @@
+//! Schedules of loop functions: primitives that transform loops and blocks and preserve the results of the function.
+//!
+//! [`Schedule`] lists all primitives. Each one has a file:
+//!
+//! | file | primitives |
+//! |---|---|
+//! | `split`, `fuse`, `reorder` | loops are split, fused and reordered |
+//! | `loop_kinds` | `parallel`, `vectorize`, `unroll`, `bind` |
+//! | `annotate` | `annotate`, `unannotate` |
+//! | `inline` | `compute_inline`, `reverse_compute_inline` |
+//! | `compute_at` | `compute_at`, `reverse_compute_at` |
+//! | `cache` | `cache_read`, `cache_write`, `set_scope` |
+//! | `reductions` | `decompose_reduction`, `rfactor` |
+//! | `loop_tree`, `buffers` | what the primitives share |
+//!
+//! The names and the meaning are those of TVM's `tir.Schedule`.
+
+mod annotate;
+mod buffers;
+mod cache;
+mod compute_at;
+mod error;
+mod fuse;
+mod inline;
+mod loop_kinds;
+mod loop_tree;
+mod reductions;
+mod reorder;
+mod schedule;
+mod split;
+
+pub use error::ScheduleError;
+pub use schedule::{Annotated, BlockRef, LoopRef, Schedule};
+pub use split::Remainder;

@@ -1,0 +1,285 @@
+//! Loops and blocks of a function: search, enclosing statements, and replacement.
+
+use std::sync::Arc;
+
+use pliant_ir::tir::{
+    BlockData, Buffer, Expr, ExprData, ForKind, IterKind, PrimFunc, Stmt, StmtData, Var,
+};
+use pliant_tir::statement_traversal::{children, direct_exprs, for_each_stmt, map_children};
+
+use crate::error::Step;
+
+/// A loop of a function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Loop {
+    /// The statement.
+    pub stmt: Stmt,
+    /// The loop variable.
+    pub var: Var,
+    /// The first value of the loop variable.
+    pub min: Expr,
+    /// The number of iterations.
+    pub extent: Expr,
+    /// How the iterations are executed.
+    pub kind: ForKind,
+    /// The statement that every iteration executes.
+    pub body: Stmt,
+}
+
+/// Returns the loop in a statement; `None` if the statement is not a loop.
+pub(crate) fn as_loop(f: &PrimFunc, stmt: Stmt) -> Option<Loop> {
+    match *f.stmt(stmt) {
+        StmtData::For { var, min, extent, kind, body, .. } => {
+            Some(Loop { stmt, var, min, extent, kind, body })
+        }
+        _ => None,
+    }
+}
+
+/// Returns the statements from the body of the function down to a statement, both included. Empty if the function does not
+/// contain the statement.
+pub(crate) fn path_to(f: &PrimFunc, is_target: &dyn Fn(Stmt, &StmtData) -> bool) -> Vec<Stmt> {
+    fn search(
+        f: &PrimFunc,
+        s: Stmt,
+        is_target: &dyn Fn(Stmt, &StmtData) -> bool,
+        path: &mut Vec<Stmt>,
+    ) -> bool {
+        path.push(s);
+        let data = f.stmt(s);
+        if is_target(s, data) || children(data).into_iter().any(|c| search(f, c, is_target, path)) {
+            return true;
+        }
+        path.pop();
+        false
+    }
+    let mut path = Vec::new();
+    search(f, f.body, is_target, &mut path);
+    path
+}
+
+/// Returns the statements from the body of the function down to the loop over a variable.
+///
+/// # Errors
+/// If the loop does not exist any more.
+pub(crate) fn path_to_loop(f: &PrimFunc, var: Var) -> Step<Vec<Stmt>> {
+    let is_loop =
+        |_: Stmt, data: &StmtData| matches!(data, StmtData::For { var: v, .. } if *v == var);
+    let path = path_to(f, &is_loop);
+    if path.is_empty() {
+        let name = &f.var(var).name;
+        return Err(format!(
+            "the loop '{name}' does not exist any more; a primitive has replaced it"
+        ));
+    }
+    Ok(path)
+}
+
+/// Returns the loop over a variable.
+///
+/// # Errors
+/// If the loop does not exist any more.
+pub(crate) fn find_loop(f: &PrimFunc, var: Var) -> Step<Loop> {
+    let path = path_to_loop(f, var)?;
+    path.last().and_then(|&s| as_loop(f, s)).ok_or_else(|| "the loop is not a loop".into())
+}
+
+/// Returns the statements from the body of the function down to the block with a name.
+///
+/// # Errors
+/// If there is no such block.
+pub(crate) fn path_to_block(f: &PrimFunc, name: &str) -> Step<Vec<Stmt>> {
+    let is_block =
+        |_: Stmt, data: &StmtData| matches!(data, StmtData::Block(b) if *b.name == *name);
+    let path = path_to(f, &is_block);
+    if path.is_empty() {
+        let known: Vec<String> = block_names(f).iter().map(|n| format!("'{n}'")).collect();
+        return Err(format!("there is no block '{name}'; the blocks are {}", known.join(", ")));
+    }
+    Ok(path)
+}
+
+/// Returns the block with a name, and its statement.
+///
+/// # Errors
+/// If there is no such block.
+pub(crate) fn find_block(f: &PrimFunc, name: &str) -> Step<(Stmt, BlockData)> {
+    let path = path_to_block(f, name)?;
+    match path.last().map(|&s| (s, f.stmt(s))) {
+        Some((s, StmtData::Block(b))) => Ok((s, (**b).clone())),
+        _ => Err(format!("there is no block '{name}'")),
+    }
+}
+
+/// Returns the names of all blocks, in the order of the text.
+pub(crate) fn block_names(f: &PrimFunc) -> Vec<Arc<str>> {
+    let mut names = Vec::new();
+    for_each_stmt(f, f.body, &mut |_, data| {
+        if let StmtData::Block(b) = data {
+            names.push(b.name.clone());
+        }
+    });
+    names
+}
+
+/// Returns a name that no block of the function has: `name`, or `name` with a number.
+pub(crate) fn fresh_block_name(f: &PrimFunc, name: &str) -> Arc<str> {
+    let used = block_names(f);
+    if !used.iter().any(|n| **n == *name) {
+        return name.into();
+    }
+    let numbered = (1..).map(|i| format!("{name}_{i}"));
+    numbered.into_iter().find(|n| !used.iter().any(|u| **u == **n)).unwrap_or_default().into()
+}
+
+/// The blocks inside a statement, with their statements.
+pub(crate) fn blocks_in(f: &PrimFunc, s: Stmt) -> Vec<(Stmt, BlockData)> {
+    let mut blocks = Vec::new();
+    for_each_stmt(f, s, &mut |s, data| {
+        if let StmtData::Block(b) = data {
+            blocks.push((s, (**b).clone()));
+        }
+    });
+    blocks
+}
+
+/// The loops of a path, outermost first.
+pub(crate) fn loops_of(f: &PrimFunc, path: &[Stmt]) -> Vec<Loop> {
+    path.iter().filter_map(|&s| as_loop(f, s)).collect()
+}
+
+/// Whether a statement executes stores or calls outside of blocks.
+pub(crate) fn has_statements_outside_blocks(f: &PrimFunc, s: Stmt) -> bool {
+    match f.stmt(s) {
+        StmtData::Block(_) => false,
+        StmtData::Store { .. } | StmtData::Evaluate(_) | StmtData::While(..) => true,
+        data => children(data).into_iter().any(|c| has_statements_outside_blocks(f, c)),
+    }
+}
+
+/// Replaces a statement of the function.
+pub(crate) fn replace(f: &mut PrimFunc, old: Stmt, new: Stmt) {
+    fn rebuild(f: &mut PrimFunc, s: Stmt, old: Stmt, new: Stmt) -> Stmt {
+        if s == old { new } else { map_children(f, s, &mut |f, c| rebuild(f, c, old, new)) }
+    }
+    let body = f.body;
+    f.body = rebuild(f, body, old, new);
+}
+
+/// Removes a statement and the loops that contain nothing else.
+pub(crate) fn remove(f: &mut PrimFunc, removed: Stmt) {
+    fn rebuild(f: &mut PrimFunc, s: Stmt, removed: Stmt) -> Option<Stmt> {
+        if s == removed {
+            return None;
+        }
+        match f.stmt(s).clone() {
+            StmtData::Seq(list) => {
+                let kept: Vec<Stmt> = list.iter().filter_map(|&c| rebuild(f, c, removed)).collect();
+                match kept.len() {
+                    0 if !list.is_empty() => None,
+                    _ if kept == list => Some(s),
+                    _ => Some(f.seq(kept)),
+                }
+            }
+            StmtData::For { body, .. } | StmtData::Alloc(_, body) => {
+                let is_for = as_loop(f, s).is_some();
+                match rebuild(f, body, removed) {
+                    None if is_for => None,
+                    None => {
+                        let empty = f.seq(Vec::new());
+                        Some(map_children(f, s, &mut |_, _| empty))
+                    }
+                    Some(new) => Some(map_children(f, s, &mut |_, _| new)),
+                }
+            }
+            _ => {
+                let new = map_children(f, s, &mut |f, c| {
+                    rebuild(f, c, removed).unwrap_or_else(|| f.seq(Vec::new()))
+                });
+                Some(new)
+            }
+        }
+    }
+    let body = f.body;
+    f.body = rebuild(f, body, removed).unwrap_or_else(|| f.seq(Vec::new()));
+}
+
+/// Wraps a statement in loops, of which the first is the outermost.
+pub(crate) fn wrap_in_loops(f: &mut PrimFunc, body: Stmt, loops: &[(Var, Expr)]) -> Stmt {
+    loops.iter().rev().fold(body, |body, &(var, extent)| {
+        let min = f.int(0);
+        f.add_stmt(StmtData::For {
+            var,
+            min,
+            extent,
+            kind: ForKind::Serial,
+            body,
+            annotations: Vec::new(),
+        })
+    })
+}
+
+/// Adds a block to a function.
+pub(crate) fn add_block(f: &mut PrimFunc, block: BlockData) -> Stmt {
+    f.add_stmt(StmtData::Block(Box::new(block)))
+}
+
+/// The expressions of a block and of its body, except its regions and bindings.
+pub(crate) fn for_each_body_expr(f: &PrimFunc, block: &BlockData, visit: &mut dyn FnMut(Expr)) {
+    for s in block.init.into_iter().chain([block.body]) {
+        for_each_stmt(f, s, &mut |_, data| {
+            direct_exprs(data, |e| pliant_ir::tir::visit::for_each_expr(f, e, &mut *visit));
+        });
+    }
+}
+
+/// The loads of a buffer in a block: the indices of each.
+pub(crate) fn loads_of(f: &PrimFunc, block: &BlockData, buffer: Buffer) -> Vec<Box<[Expr]>> {
+    let mut loads = Vec::new();
+    for_each_body_expr(f, block, &mut |e| {
+        if let ExprData::Load(b, indices) = f.expr(e)
+            && *b == buffer
+            && !loads.contains(indices)
+        {
+            loads.push(indices.clone());
+        }
+    });
+    loads
+}
+
+/// The buffers that a block reads, in the order of their first use. A reduction's result, which it also writes, is not included.
+pub(crate) fn read_buffers(f: &PrimFunc, block: &BlockData) -> Vec<Buffer> {
+    let written = written_buffers(f, block);
+    let mut buffers = Vec::new();
+    for_each_body_expr(f, block, &mut |e| {
+        if let ExprData::Load(b, _) = f.expr(e)
+            && !buffers.contains(b)
+            && !written.contains(b)
+        {
+            buffers.push(*b);
+        }
+    });
+    buffers
+}
+
+/// The buffers that a block writes, in the order of their first use.
+pub(crate) fn written_buffers(f: &PrimFunc, block: &BlockData) -> Vec<Buffer> {
+    let mut buffers = Vec::new();
+    for s in block.init.into_iter().chain([block.body]) {
+        for_each_stmt(f, s, &mut |_, data| {
+            if let StmtData::Store { buffer, .. } = data
+                && !buffers.contains(buffer)
+            {
+                buffers.push(*buffer);
+            }
+        });
+    }
+    buffers
+}
+
+/// The block's axis whose kind is not spatial and whose binding uses a variable; `None` if there is none.
+pub(crate) fn non_spatial_axis(f: &PrimFunc, block: &BlockData, var: Var) -> Option<Arc<str>> {
+    let uses = |e: Expr| pliant_tir::statement_traversal::uses_any(f, e, &|v| v == var);
+    let axis = block.iters.iter().find(|it| it.kind != IterKind::Spatial && uses(it.binding))?;
+    Some(f.var(axis.var).name.clone())
+}

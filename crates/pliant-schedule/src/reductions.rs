@@ -1,0 +1,354 @@
+//! `decompose_reduction` and `rfactor`: separate the init of a reduction, or split a reduction into partial results.
+
+use std::sync::Arc;
+
+use pliant_ir::tir::{
+    BinOp, BlockData, Buffer, BufferData, Expr, ExprData, IterKind, IterVar, PrimFunc, Scope, Stmt,
+    StmtData, Var,
+};
+use pliant_tir::statement_traversal::{substitute, substitute_expr, uses_any};
+use rustc_hash::FxHashMap;
+
+use crate::buffers::allocate;
+use crate::cache::flatten_sequences;
+use crate::error::Step;
+use crate::loop_tree::{
+    Loop, add_block, find_block, find_loop, fresh_block_name, loops_of, path_to_block, replace,
+    wrap_in_loops,
+};
+
+/// Moves the init of a block into a block of its own, in front of a loop that encloses the block and all its reduction loops.
+/// Returns the name of the new block.
+pub(crate) fn decompose_reduction(f: &mut PrimFunc, name: &str, var: Var) -> Step<String> {
+    let (stmt, block) = find_block(f, name)?;
+    let Some(init) = block.init else {
+        return Err(format!("the block '{name}' has no init"));
+    };
+    let loops = loops_around(f, name)?;
+    let Some(position) = loops.iter().position(|l| l.var == var) else {
+        return Err(format!("the loop '{}' does not enclose the block '{name}'", f.var(var).name));
+    };
+    let uses = |f: &PrimFunc, e: Expr, v: Var| uses_any(f, e, &|x| x == v);
+    let reduces = |f: &PrimFunc, l: &Loop| {
+        block.iters.iter().any(|it| it.kind != IterKind::Spatial && uses(f, it.binding, l.var))
+    };
+    if let Some(outer) = loops[..position].iter().find(|l| reduces(f, l)) {
+        return Err(format!(
+            "the loop '{}' around the loop '{}' runs over a reduction axis of the block '{name}'",
+            f.var(outer.var).name,
+            f.var(var).name
+        ));
+    }
+    // The init runs over the loops inside that its axes use, with new variables.
+    let mut new_loops: Vec<(Var, Expr)> = Vec::new();
+    let mut values: FxHashMap<Var, Expr> = FxHashMap::default();
+    for l in &loops[position..] {
+        let spatial = block.iters.iter().filter(|it| it.kind == IterKind::Spatial);
+        if spatial.into_iter().any(|it| uses(f, it.binding, l.var)) {
+            if f.as_int(l.min) != Some(0) {
+                return Err(format!("the loop '{}' does not start at 0", f.var(l.var).name));
+            }
+            let fresh = f.size_var(format!("{}_init", f.var(l.var).name));
+            values.insert(l.var, f.var_expr(fresh));
+            new_loops.push((fresh, l.extent));
+        }
+    }
+    let predicate = init_predicate(f, &block, &loops[position..], &values)?;
+    let mut iters: Vec<IterVar> = Vec::new();
+    let mut axes: FxHashMap<Var, Expr> = FxHashMap::default();
+    for it in block.iters.iter().filter(|it| it.kind == IterKind::Spatial) {
+        let var = f.add_var(f.var(it.var).name.clone(), f.var(it.var).ty);
+        axes.insert(it.var, f.var_expr(var));
+        let binding = substitute_expr(f, it.binding, &values);
+        iters.push(IterVar { var, binding, ..it.clone() });
+    }
+    let new_name = fresh_block_name(f, &format!("{name}_init"));
+    let body = substitute(f, init, &axes);
+    let init_block = BlockData {
+        name: new_name.clone(),
+        iters,
+        predicate,
+        reads: None,
+        writes: None,
+        allocs: Vec::new(),
+        init: None,
+        body,
+        annotations: Vec::new(),
+    };
+    let init_block = add_block(f, init_block);
+    let nest = wrap_in_loops(f, init_block, &new_loops);
+    let update = add_block(f, BlockData { init: None, ..block });
+    replace(f, stmt, update);
+    let target = find_loop(f, var)?;
+    let both = f.seq(vec![nest, target.stmt]);
+    replace(f, target.stmt, both);
+    flatten_sequences(f);
+    Ok(new_name.to_string())
+}
+
+/// Returns the predicate of the init: the conditions of the block's predicate that do not depend on reduction loops.
+fn init_predicate(
+    f: &mut PrimFunc,
+    block: &BlockData,
+    inner: &[Loop],
+    values: &FxHashMap<Var, Expr>,
+) -> Step<Option<Expr>> {
+    let Some(predicate) = block.predicate else { return Ok(None) };
+    let mut conditions = vec![predicate];
+    let mut kept = Vec::new();
+    while let Some(condition) = conditions.pop() {
+        if let ExprData::Binary(BinOp::And, a, b) = *f.expr(condition) {
+            conditions.extend([a, b]);
+            continue;
+        }
+        let uses_dropped = |v: Var| inner.iter().any(|l| l.var == v) && !values.contains_key(&v);
+        if !uses_any(f, condition, &uses_dropped) {
+            kept.push(substitute_expr(f, condition, values));
+            continue;
+        }
+        let uses_spatial = |v: Var| values.contains_key(&v);
+        if uses_any(f, condition, &uses_spatial) {
+            return Err(format!(
+                "the predicate of the block '{}' mixes spatial and reduction loops",
+                block.name
+            ));
+        }
+    }
+    Ok(kept.into_iter().reduce(|a, b| f.binary(BinOp::And, a, b)))
+}
+
+/// The loops around a block, outermost first.
+fn loops_around(f: &PrimFunc, name: &str) -> Step<Vec<Loop>> {
+    Ok(loops_of(f, &path_to_block(f, name)?))
+}
+
+/// The parts of a reduction `C[..] = op(C[..], value)`.
+struct Reduction {
+    buffer: Buffer,
+    indices: Box<[Expr]>,
+    op: BinOp,
+    value: Expr,
+    init: Expr,
+}
+
+/// Splits a reduction over the loop `var`: its iterations compute partial results, which another block combines. The partial
+/// results have the loop as an additional dim, at the position `factor_axis`. Returns the name of the block that computes them.
+pub(crate) fn rfactor(f: &mut PrimFunc, var: Var, factor_axis: i64) -> Step<String> {
+    let factored = find_loop(f, var)?;
+    let loop_name = f.var(var).name.clone();
+    let blocks = crate::loop_tree::blocks_in(f, factored.stmt);
+    let [(stmt, block)] = &blocks[..] else {
+        return Err(format!("the loop '{loop_name}' must contain exactly one block"));
+    };
+    let (stmt, block) = (*stmt, block.clone());
+    let reduction = reduction_of(f, &block)?;
+    let loops = loops_around(f, &block.name)?;
+    let uses = |it: &&IterVar| uses_any(f, it.binding, &|v| v == var);
+    if block.iters.iter().find(uses).is_none_or(|it| it.kind != IterKind::Reduce) {
+        return Err(format!(
+            "the loop '{loop_name}' runs over no reduction axis of the block '{}'",
+            block.name
+        ));
+    }
+    let rank = f.buffer(reduction.buffer).shape.len() as i64;
+    let position = if factor_axis < 0 { factor_axis + rank + 1 } else { factor_axis };
+    if !(0..=rank).contains(&position) {
+        return Err(format!(
+            "the position {factor_axis} of the new dim is not from {} to {rank}",
+            -rank - 1
+        ));
+    }
+    if f.as_int(factored.min) != Some(0) {
+        return Err(format!("the loop '{loop_name}' does not start at 0"));
+    }
+    let position = position as usize;
+    let partial = partial_buffer(f, reduction.buffer, position, factored.extent);
+    let (rf_name, name) = (fresh_block_name(f, &format!("{}_rf", block.name)), block.name.clone());
+    let target = (&rf_name, partial, position);
+    let partial_block = partial_block(f, &block, &reduction, target, (&loops, &factored))?;
+    let combining = combining_nest(f, &block, &reduction, partial, position, &loops, &factored)?;
+    let partial_block = add_block(f, partial_block);
+    replace(f, stmt, partial_block);
+    let anchor = crate::cache::outermost_statement(f, &rf_name)?;
+    let both = f.seq(vec![anchor, combining]);
+    replace(f, anchor, both);
+    allocate(f, partial);
+    flatten_sequences(f);
+    debug_assert!(find_block(f, &name).is_ok());
+    Ok(rf_name.to_string())
+}
+
+/// Returns the reduction that a block computes.
+fn reduction_of(f: &PrimFunc, block: &BlockData) -> Step<Reduction> {
+    let failure = || {
+        format!(
+            "the block '{}' is not a reduction C[..] = op(C[..], value) with an init, where op is +, *, min or max",
+            block.name
+        )
+    };
+    let Some(init) = block.init else { return Err(failure()) };
+    let StmtData::Store { buffer, indices, value } = f.stmt(block.body).clone() else {
+        return Err(failure());
+    };
+    let StmtData::Store { buffer: init_buffer, value: init, .. } = *f.stmt(init) else {
+        return Err(failure());
+    };
+    let ExprData::Binary(op @ (BinOp::Add | BinOp::Mul | BinOp::Min | BinOp::Max), a, b) =
+        *f.expr(value)
+    else {
+        return Err(failure());
+    };
+    let is_result =
+        |e: Expr| matches!(f.expr(e), ExprData::Load(x, i) if *x == buffer && *i == indices);
+    let value = match (is_result(a), is_result(b)) {
+        (true, false) => b,
+        (false, true) => a,
+        _ => return Err(failure()),
+    };
+    if init_buffer != buffer {
+        return Err(failure());
+    }
+    Ok(Reduction { buffer, indices, op, value, init })
+}
+
+/// Adds the buffer of the partial results.
+fn partial_buffer(f: &mut PrimFunc, result: Buffer, position: usize, extent: Expr) -> Buffer {
+    let BufferData { name, dtype, mut shape, .. } = f.buffer(result).clone();
+    shape.insert(position, extent);
+    f.add_buffer(BufferData {
+        name: format!("{name}_rf").into(),
+        dtype,
+        shape,
+        strides: Vec::new(),
+        elem_offset: None,
+        scope: Scope::Global,
+    })
+}
+
+/// Creates the block that computes the partial results. Its axes are the spatial axes of the old block and the loops over its
+/// reduction axes, of which the factored loop is a spatial axis now.
+fn partial_block(
+    f: &mut PrimFunc,
+    block: &BlockData,
+    reduction: &Reduction,
+    (name, partial, position): (&Arc<str>, Buffer, usize),
+    (loops, factored): (&[Loop], &Loop),
+) -> Step<BlockData> {
+    let (spatial, reduce): (Vec<IterVar>, Vec<IterVar>) =
+        block.iters.iter().cloned().partition(|it| it.kind == IterKind::Spatial);
+    let mut iters = spatial;
+    let mut axes: FxHashMap<Var, Expr> = FxHashMap::default();
+    for l in loops {
+        if !reduce.iter().any(|it| uses_any(f, it.binding, &|v| v == l.var)) {
+            continue;
+        }
+        let var = f.size_var(format!("v{}", f.var(l.var).name));
+        axes.insert(l.var, f.var_expr(var));
+        let kind = if l.var == factored.var { IterKind::Spatial } else { IterKind::Reduce };
+        let binding = f.var_expr(l.var);
+        iters.push(IterVar { var, min: l.min, extent: l.extent, kind, binding });
+    }
+    let is_other_loop = |v: Var| loops.iter().any(|l| l.var == v) && !axes.contains_key(&v);
+    let mixes = |f: &PrimFunc, e: Expr| uses_any(f, e, &is_other_loop);
+    let bindings = reduce.iter().map(|it| it.binding);
+    if bindings.chain(block.predicate).any(|e| mixes(f, e)) {
+        return Err(format!(
+            "the block '{}' mixes spatial and reduction loops in its predicate or in one axis",
+            block.name
+        ));
+    }
+    let mut values: FxHashMap<Var, Expr> = FxHashMap::default();
+    for it in &reduce {
+        values.insert(it.var, substitute_expr(f, it.binding, &axes));
+    }
+    let mut indices: Vec<Expr> = reduction.indices.to_vec();
+    indices.insert(position, axes[&factored.var]);
+    let value = substitute_expr(f, reduction.value, &values);
+    let old = f.load(partial, &indices);
+    let combined = f.binary(reduction.op, old, value);
+    let mut body = f.store(partial, &indices, combined);
+    if let Some(predicate) = block.predicate {
+        let inside = substitute_expr(f, predicate, &axes);
+        body = f.add_stmt(StmtData::If(inside, body, None));
+    }
+    let init = f.store(partial, &indices, reduction.init);
+    let (init, body) = match iters.iter().any(|it| it.kind == IterKind::Reduce) {
+        true => (Some(init), body),
+        false => (None, f.seq(vec![init, body])),
+    };
+    Ok(BlockData {
+        name: name.clone(),
+        iters,
+        predicate: None,
+        reads: None,
+        writes: None,
+        init,
+        body,
+        ..block.clone()
+    })
+}
+
+/// Creates the loops and the block that combine the partial results.
+fn combining_nest(
+    f: &mut PrimFunc,
+    block: &BlockData,
+    reduction: &Reduction,
+    partial: Buffer,
+    position: usize,
+    loops: &[Loop],
+    factored: &Loop,
+) -> Step<Stmt> {
+    let mut new_loops: Vec<(Var, Expr)> = Vec::new();
+    let mut values: FxHashMap<Var, Expr> = FxHashMap::default();
+    for l in loops {
+        let spatial = block.iters.iter().filter(|it| it.kind == IterKind::Spatial);
+        if spatial.into_iter().any(|it| uses_any(f, it.binding, &|v| v == l.var)) {
+            let fresh = f.size_var(f.var(l.var).name.clone());
+            values.insert(l.var, f.var_expr(fresh));
+            new_loops.push((fresh, l.extent));
+        }
+    }
+    let outer = f.size_var(f.var(factored.var).name.clone());
+    let outer_expr = f.var_expr(outer);
+    new_loops.push((outer, factored.extent));
+    let mut iters: Vec<IterVar> = Vec::new();
+    let mut axes: FxHashMap<Var, Expr> = FxHashMap::default();
+    for it in block.iters.iter().filter(|it| it.kind == IterKind::Spatial) {
+        let var = f.add_var(f.var(it.var).name.clone(), f.var(it.var).ty);
+        axes.insert(it.var, f.var_expr(var));
+        let binding = substitute_expr(f, it.binding, &values);
+        iters.push(IterVar { var, binding, ..it.clone() });
+    }
+    let reduce = f.size_var(format!("v{}", f.var(factored.var).name));
+    let zero = f.int(0);
+    iters.push(IterVar {
+        var: reduce,
+        min: zero,
+        extent: factored.extent,
+        kind: IterKind::Reduce,
+        binding: outer_expr,
+    });
+    let mut indices: Vec<Expr> = Vec::new();
+    for &index in &reduction.indices {
+        indices.push(substitute_expr(f, index, &axes));
+    }
+    let mut partial_indices = indices.clone();
+    partial_indices.insert(position, f.var_expr(reduce));
+    let (old, value) = (f.load(reduction.buffer, &indices), f.load(partial, &partial_indices));
+    let combined = f.binary(reduction.op, old, value);
+    let body = f.store(reduction.buffer, &indices, combined);
+    let init = f.store(reduction.buffer, &indices, reduction.init);
+    let combining = BlockData {
+        name: block.name.clone(),
+        iters,
+        predicate: None,
+        reads: None,
+        writes: None,
+        allocs: Vec::new(),
+        init: Some(init),
+        body,
+        annotations: block.annotations.clone(),
+    };
+    let combining = add_block(f, combining);
+    Ok(wrap_in_loops(f, combining, &new_loops))
+}

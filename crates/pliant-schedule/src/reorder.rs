@@ -1,0 +1,101 @@
+//! `reorder`: changes the order of loops in a nest.
+
+use pliant_ir::tir::{Expr, IterKind, PrimFunc, Stmt, StmtData, Var};
+use pliant_tir::statement_traversal::uses_any;
+
+use crate::error::Step;
+use crate::loop_tree::{
+    Loop, blocks_in, find_loop, has_statements_outside_blocks, loops_of, path_to_loop, replace,
+};
+
+/// Puts loops into this order. Loops of the nest that are not listed keep their positions.
+pub(crate) fn reorder(f: &mut PrimFunc, order: &[Var]) -> Step<()> {
+    let nest = nest_of(f, order)?;
+    let name = |var: Var| f.var(var).name.clone();
+    let body = nest.last().map_or(f.body, |l| l.body);
+    if has_statements_outside_blocks(f, body) {
+        return Err(format!(
+            "the loop '{}' contains statements outside of blocks",
+            name(nest[nest.len() - 1].var)
+        ));
+    }
+    for (_, block) in blocks_in(f, body) {
+        let opaque = |e: Expr| uses_any(f, e, &|v| order.contains(&v));
+        let axis = block.iters.iter().find(|it| it.kind == IterKind::Opaque && opaque(it.binding));
+        if let Some(axis) = axis {
+            return Err(format!(
+                "the axis '{}' of the block '{}' must run in order",
+                name(axis.var),
+                block.name
+            ));
+        }
+    }
+    // The listed loops take the positions of the listed loops, in the new order.
+    let mut next = order.iter();
+    let mut new_order: Vec<Loop> = Vec::with_capacity(nest.len());
+    for l in &nest {
+        let var = if order.contains(&l.var) { *next.next().unwrap_or(&l.var) } else { l.var };
+        new_order.extend(nest.iter().find(|other| other.var == var));
+    }
+    for (i, l) in new_order.iter().enumerate() {
+        let inner: Vec<Var> = new_order[i + 1..].iter().map(|l| l.var).collect();
+        let depends = |e: Expr| uses_any(f, e, &|v| inner.contains(&v));
+        if depends(l.extent) || depends(l.min) {
+            return Err(format!(
+                "the range of the loop '{}' depends on a loop that would be inside it",
+                name(l.var)
+            ));
+        }
+    }
+    let mut new = body;
+    for l in new_order.iter().rev() {
+        new = with_body(f, l.stmt, new);
+    }
+    replace(f, nest[0].stmt, new);
+    Ok(())
+}
+
+/// Returns the nest from the outermost to the innermost of some loops.
+fn nest_of(f: &PrimFunc, vars: &[Var]) -> Step<Vec<Loop>> {
+    let name = |var: Var| f.var(var).name.clone();
+    if vars.is_empty() {
+        return Err("the list of loops is empty".into());
+    }
+    if let Some(i) = (1..vars.len()).find(|&i| vars[..i].contains(&vars[i])) {
+        return Err(format!("the loop '{}' is listed twice", name(vars[i])));
+    }
+    let mut longest: Vec<Stmt> = Vec::new();
+    for &var in vars {
+        let path = path_to_loop(f, var)?;
+        if path.len() > longest.len() {
+            longest = path;
+        }
+    }
+    let all = loops_of(f, &longest);
+    if let Some(&outside) = vars.iter().find(|&&var| !all.iter().any(|l| l.var == var)) {
+        let innermost = all.last().map_or_else(|| "?".into(), |l| name(l.var));
+        return Err(format!("the loops '{}' and '{innermost}' are not in one nest", name(outside)));
+    }
+    let first = all.iter().position(|l| vars.contains(&l.var)).unwrap_or(0);
+    let nest = all[first..].to_vec();
+    for pair in nest.windows(2) {
+        if pair[0].body != pair[1].stmt {
+            return Err(format!(
+                "the loop '{}' contains other statements than the loop '{}'",
+                name(pair[0].var),
+                name(pair[1].var)
+            ));
+        }
+    }
+    // Each loop must still exist.
+    vars.iter().try_for_each(|&var| find_loop(f, var).map(drop))?;
+    Ok(nest)
+}
+
+/// Returns a loop with another body.
+pub(crate) fn with_body(f: &mut PrimFunc, stmt: Stmt, body: Stmt) -> Stmt {
+    let StmtData::For { var, min, extent, kind, annotations, .. } = f.stmt(stmt).clone() else {
+        return stmt;
+    };
+    f.add_stmt(StmtData::For { var, min, extent, kind, body, annotations })
+}

@@ -1,0 +1,375 @@
+//! [`Schedule`]: the primitives on the loop functions of a module.
+
+use std::sync::Arc;
+
+use pliant_ir::attr_names::IS_SCHEDULED;
+use pliant_ir::tir::verify::verify_prim_func;
+use pliant_ir::tir::{ForKind, PrimFunc, Var};
+use pliant_ir::{AttrValue, BaseFunc, IRModule};
+use pliant_tir::statement_traversal::unique_vars;
+
+use crate::error::{ScheduleError, Step};
+use crate::split::Remainder;
+use crate::{
+    annotate, buffers, cache, compute_at, fuse, inline, loop_kinds, loop_tree, reductions, reorder,
+    split,
+};
+
+/// A loop of a loop function.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LoopRef {
+    function: Arc<str>,
+    var: Var,
+}
+
+/// A block of a loop function.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct BlockRef {
+    function: Arc<str>,
+    name: Arc<str>,
+}
+
+impl BlockRef {
+    /// Returns the name of the block.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl LoopRef {
+    /// Returns the name of the function that contains the loop.
+    pub fn function(&self) -> &Arc<str> {
+        &self.function
+    }
+}
+
+/// A loop or a block, to which annotations can be added.
+#[derive(Clone, Debug)]
+pub enum Annotated {
+    /// A loop.
+    Loop(LoopRef),
+    /// A block.
+    Block(BlockRef),
+}
+
+/// A module whose loop functions are transformed step by step. Each primitive preserves the results of the function, or fails and
+/// changes nothing. Functions that a primitive has changed are not scheduled by default rules.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    module: IRModule,
+}
+
+/// The result of a primitive.
+type Result<T> = std::result::Result<T, ScheduleError>;
+
+impl Schedule {
+    /// Creates a schedule without steps.
+    pub fn new(mut module: IRModule) -> Schedule {
+        let names: Vec<Arc<str>> = module.prim_funcs().map(|(name, _)| name.clone()).collect();
+        for name in names {
+            if let Some(BaseFunc::Prim(func)) = module.functions.get_mut(&name) {
+                let func = Arc::make_mut(func);
+                let body = func.body;
+                func.body = unique_vars(func, body);
+            }
+        }
+        Schedule { module }
+    }
+
+    /// Returns the module in its current state.
+    pub fn module(&self) -> &IRModule {
+        &self.module
+    }
+
+    /// Returns the block with a name.
+    ///
+    /// # Errors
+    /// If the function does not exist, or has no or several blocks of that name.
+    pub fn get_block(&self, name: &str, function: &str) -> Result<BlockRef> {
+        let func = self.function("get_block", function)?;
+        let names = loop_tree::block_names(func);
+        let fail = |message| Err(error("get_block", function, message));
+        match names.iter().filter(|n| ***n == *name).count() {
+            1 => Ok(BlockRef { function: function.into(), name: name.into() }),
+            0 => fail(loop_tree::find_block(func, name).err().unwrap_or_default()),
+            count => fail(format!("{count} blocks have the name '{name}'")),
+        }
+    }
+
+    /// Returns the loops around a block, outermost first.
+    ///
+    /// # Errors
+    /// If the block does not exist any more.
+    pub fn get_loops(&self, block: &BlockRef) -> Result<Vec<LoopRef>> {
+        let func = self.function("get_loops", &block.function)?;
+        let path = loop_tree::path_to_block(func, &block.name)
+            .map_err(|message| error("get_loops", &block.function, message))?;
+        let loops = loop_tree::loops_of(func, &path);
+        let reference =
+            |l: loop_tree::Loop| LoopRef { function: block.function.clone(), var: l.var };
+        Ok(loops.into_iter().map(reference).collect())
+    }
+
+    /// Returns the blocks inside a loop, in the order of the text.
+    ///
+    /// # Errors
+    /// If the loop does not exist any more.
+    pub fn get_child_blocks(&self, parent: &LoopRef) -> Result<Vec<BlockRef>> {
+        let func = self.function("get_child_blocks", &parent.function)?;
+        let found = loop_tree::find_loop(func, parent.var)
+            .map_err(|message| error("get_child_blocks", &parent.function, message))?;
+        let blocks = loop_tree::blocks_in(func, found.stmt);
+        let reference = |b: Arc<str>| BlockRef { function: parent.function.clone(), name: b };
+        Ok(blocks.into_iter().map(|(_, b)| reference(b.name)).collect())
+    }
+
+    /// Returns the names of the blocks of a function, in the order of the text.
+    ///
+    /// # Errors
+    /// If the function does not exist.
+    pub fn block_names(&self, function: &str) -> Result<Vec<Arc<str>>> {
+        Ok(loop_tree::block_names(self.function("get_block", function)?))
+    }
+
+    /// Returns the name of a loop and its extent, if that is constant.
+    ///
+    /// # Errors
+    /// If the loop does not exist any more.
+    pub fn loop_extent(&self, l: &LoopRef) -> Result<(Arc<str>, Option<i64>)> {
+        let func = self.function("get", &l.function)?;
+        let found = loop_tree::find_loop(func, l.var)
+            .map_err(|message| error("get", &l.function, message))?;
+        Ok((func.var(l.var).name.clone(), func.as_int(found.extent)))
+    }
+
+    /// Splits a loop into a nest with these extents, outermost first. The extent that is `None` is inferred.
+    ///
+    /// # Errors
+    /// If the factors are not positive or do not cover the loop, or a tail would repeat the init of a reduction.
+    pub fn split(
+        &mut self,
+        l: &LoopRef,
+        factors: &[Option<i64>],
+        remainder: Remainder,
+    ) -> Result<Vec<LoopRef>> {
+        let vars =
+            self.edit("split", &l.function, |f| split::split(f, l.var, factors, remainder))?;
+        Ok(vars.into_iter().map(|var| LoopRef { function: l.function.clone(), var }).collect())
+    }
+
+    /// Replaces loops, of which each contains only the next one, by one loop.
+    ///
+    /// # Errors
+    /// If the loops are no such nest, or the range of one depends on another.
+    pub fn fuse(&mut self, loops: &[LoopRef]) -> Result<LoopRef> {
+        let (function, vars) = same_function("fuse", loops)?;
+        let var = self.edit("fuse", &function, |f| fuse::fuse(f, &vars))?;
+        Ok(LoopRef { function, var })
+    }
+
+    /// Puts loops of one nest into this order.
+    ///
+    /// # Errors
+    /// If the loops are not in one nest, or a block between them or the range of a loop requires the old order.
+    pub fn reorder(&mut self, loops: &[LoopRef]) -> Result<()> {
+        let (function, vars) = same_function("reorder", loops)?;
+        self.edit("reorder", &function, |f| reorder::reorder(f, &vars))
+    }
+
+    /// Distributes the iterations of a loop to the worker threads.
+    ///
+    /// # Errors
+    /// If the loop runs over an axis of a block that is not spatial.
+    pub fn parallel(&mut self, l: &LoopRef) -> Result<()> {
+        self.edit("parallel", &l.function, |f| loop_kinds::set_kind(f, l.var, ForKind::Parallel))
+    }
+
+    /// Makes the iterations of a loop the lanes of a vector.
+    ///
+    /// # Errors
+    /// If the loop runs over an axis of a block that is not spatial, or its extent is not constant.
+    pub fn vectorize(&mut self, l: &LoopRef) -> Result<()> {
+        self.edit("vectorize", &l.function, |f| loop_kinds::set_kind(f, l.var, ForKind::Vectorized))
+    }
+
+    /// Unrolls a loop.
+    ///
+    /// # Errors
+    /// If its extent is not constant.
+    pub fn unroll(&mut self, l: &LoopRef) -> Result<()> {
+        self.edit("unroll", &l.function, |f| loop_kinds::set_kind(f, l.var, ForKind::Unrolled))
+    }
+
+    /// Fails: loops cannot be bound to threads of a GPU.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn bind(&mut self, l: &LoopRef, thread: &str) -> Result<()> {
+        self.edit("bind", &l.function, |f| loop_kinds::bind(f, l.var, thread))
+    }
+
+    /// Adds an annotation to a loop or block, or replaces its value.
+    ///
+    /// # Errors
+    /// If the loop or block does not exist any more.
+    pub fn annotate(&mut self, what: &Annotated, key: &str, value: AttrValue) -> Result<()> {
+        match what {
+            Annotated::Loop(l) => self.edit("annotate", &l.function, |f| {
+                annotate::edit_loop(f, l.var, |list| annotate::add(list, key, value))
+            }),
+            Annotated::Block(b) => self.edit("annotate", &b.function, |f| {
+                annotate::edit_block(f, &b.name, |list| annotate::add(list, key, value))
+            }),
+        }
+    }
+
+    /// Removes an annotation from a loop or block.
+    ///
+    /// # Errors
+    /// If it has no such annotation.
+    pub fn unannotate(&mut self, what: &Annotated, key: &str) -> Result<()> {
+        match what {
+            Annotated::Loop(l) => self.edit("unannotate", &l.function, |f| {
+                annotate::edit_loop(f, l.var, |list| annotate::remove(list, key))
+            }),
+            Annotated::Block(b) => self.edit("unannotate", &b.function, |f| {
+                annotate::edit_block(f, &b.name, |list| annotate::remove(list, key))
+            }),
+        }
+    }
+
+    /// Computes an elementwise block inside the blocks that read its result.
+    ///
+    /// # Errors
+    /// If the block is not elementwise, or writes a parameter of the function.
+    pub fn compute_inline(&mut self, block: &BlockRef) -> Result<()> {
+        self.edit("compute_inline", &block.function, |f| inline::compute_inline(f, &block.name))
+    }
+
+    /// Computes an elementwise block at the end of the elementwise block that writes its operand.
+    ///
+    /// # Errors
+    /// If one of the two is not elementwise, or another block uses the operand.
+    pub fn reverse_compute_inline(&mut self, block: &BlockRef) -> Result<()> {
+        self.edit("reverse_compute_inline", &block.function, |f| {
+            inline::reverse_compute_inline(f, &block.name)
+        })
+    }
+
+    /// Moves a block into a loop, in front of the blocks that read its result.
+    ///
+    /// # Errors
+    /// If a block outside of the loop reads the result, or the block does not store at distinct spatial axes.
+    pub fn compute_at(&mut self, block: &BlockRef, l: &LoopRef) -> Result<()> {
+        self.edit("compute_at", &block.function, |f| compute_at::compute_at(f, &block.name, l.var))
+    }
+
+    /// Moves a block into a loop, behind the block that writes its operand.
+    ///
+    /// # Errors
+    /// If the operand is not complete in each iteration, or the block does not read it at distinct spatial axes.
+    pub fn reverse_compute_at(&mut self, block: &BlockRef, l: &LoopRef) -> Result<()> {
+        self.edit("reverse_compute_at", &block.function, |f| {
+            compute_at::reverse_compute_at(f, &block.name, l.var)
+        })
+    }
+
+    /// Copies a buffer that a block reads to memory of a scope, from which the block reads it. Returns the block that copies.
+    ///
+    /// # Errors
+    /// If there is no such buffer or scope.
+    pub fn cache_read(&mut self, block: &BlockRef, index: usize, scope: &str) -> Result<BlockRef> {
+        let name = self.edit("cache_read", &block.function, |f| {
+            cache::cache_read(f, &block.name, index, buffers::scope(scope)?)
+        })?;
+        Ok(BlockRef { function: block.function.clone(), name: name.into() })
+    }
+
+    /// Lets a block write to memory of a scope, which another block copies to the old buffer. Returns the block that copies.
+    ///
+    /// # Errors
+    /// If there is no such buffer or scope, or another block writes the buffer.
+    pub fn cache_write(&mut self, block: &BlockRef, index: usize, scope: &str) -> Result<BlockRef> {
+        let name = self.edit("cache_write", &block.function, |f| {
+            cache::cache_write(f, &block.name, index, buffers::scope(scope)?)
+        })?;
+        Ok(BlockRef { function: block.function.clone(), name: name.into() })
+    }
+
+    /// Sets the memory scope of a buffer that a block writes.
+    ///
+    /// # Errors
+    /// If there is no such buffer or scope, or the buffer is a parameter.
+    pub fn set_scope(&mut self, block: &BlockRef, index: usize, scope: &str) -> Result<()> {
+        self.edit("set_scope", &block.function, |f| {
+            cache::set_scope(f, &block.name, index, buffers::scope(scope)?)
+        })
+    }
+
+    /// Moves the init of a reduction into a block of its own, in front of a loop. Returns the new block.
+    ///
+    /// # Errors
+    /// If the block has no init, or a loop around the given one runs over a reduction axis.
+    pub fn decompose_reduction(&mut self, block: &BlockRef, l: &LoopRef) -> Result<BlockRef> {
+        let name = self.edit("decompose_reduction", &block.function, |f| {
+            reductions::decompose_reduction(f, &block.name, l.var)
+        })?;
+        Ok(BlockRef { function: block.function.clone(), name: name.into() })
+    }
+
+    /// Splits a reduction into partial results over a loop, which another block combines. The partial results have the loop as an
+    /// additional dim at the position `factor_axis`. Returns the block that computes them.
+    ///
+    /// # Errors
+    /// If the loop runs over no reduction axis, or the block is not a reduction with `+`, `*`, `min` or `max`.
+    pub fn rfactor(&mut self, l: &LoopRef, factor_axis: i64) -> Result<BlockRef> {
+        let name =
+            self.edit("rfactor", &l.function, |f| reductions::rfactor(f, l.var, factor_axis))?;
+        Ok(BlockRef { function: l.function.clone(), name: name.into() })
+    }
+
+    fn function(&self, primitive: &'static str, name: &str) -> Result<&PrimFunc> {
+        let func = self.module.get(name).and_then(|f| f.as_prim());
+        func.map(|f| &**f).ok_or_else(|| {
+            let known: Vec<String> =
+                self.module.prim_funcs().map(|(name, _)| format!("'{name}'")).collect();
+            let message =
+                format!("there is no such loop function; the functions are {}", known.join(", "));
+            error(primitive, name, message)
+        })
+    }
+
+    /// Applies a primitive to a copy of a function, and replaces the function if it succeeds.
+    fn edit<T>(
+        &mut self,
+        primitive: &'static str,
+        name: &Arc<str>,
+        apply: impl FnOnce(&mut PrimFunc) -> Step<T>,
+    ) -> Result<T> {
+        let mut func = self.function(primitive, name)?.clone();
+        let result = apply(&mut func).map_err(|message| error(primitive, name, message))?;
+        func.attrs.insert(IS_SCHEDULED.into(), AttrValue::Bool(true));
+        if let Some(problem) = verify_prim_func(&func).first() {
+            let message = format!("internal error: the result is invalid: {}", problem.message);
+            return Err(error(primitive, name, message));
+        }
+        self.module.insert(name.clone(), BaseFunc::Prim(Arc::new(func)));
+        Ok(result)
+    }
+}
+
+fn error(primitive: &'static str, function: &str, message: String) -> ScheduleError {
+    ScheduleError { primitive, function: function.into(), message }
+}
+
+/// Returns the function of loops and their variables.
+fn same_function(primitive: &'static str, loops: &[LoopRef]) -> Result<(Arc<str>, Vec<Var>)> {
+    let Some(first) = loops.first() else {
+        return Err(error(primitive, "", "the list of loops is empty".into()));
+    };
+    if let Some(other) = loops.iter().find(|l| l.function != first.function) {
+        let message = format!("a loop of the function '{}' is listed, too", other.function);
+        return Err(error(primitive, &first.function, message));
+    }
+    Ok((first.function.clone(), loops.iter().map(|l| l.var).collect()))
+}

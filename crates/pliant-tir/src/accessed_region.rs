@@ -1,0 +1,298 @@
+//! The region of a buffer that a statement accesses, with the loops around the statement fixed.
+
+use pliant_ir::tir::visit::for_each_expr;
+use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, PrimFunc, Stmt, StmtData, Var};
+use rustc_hash::FxHashMap;
+
+use crate::index_arithmetic::{linear_index, product, sum};
+use crate::statement_traversal::{children, direct_exprs, substitute_expr};
+
+/// Which accesses of a buffer count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accesses {
+    /// Loads.
+    Loads,
+    /// Stores.
+    Stores,
+    /// Loads and stores.
+    All,
+}
+
+/// A loop: its variable and its range.
+#[derive(Clone, Copy, Debug)]
+pub struct EnclosingLoop {
+    /// The loop variable.
+    pub var: Var,
+    /// The first value of the loop variable.
+    pub min: Expr,
+    /// The number of iterations.
+    pub extent: Expr,
+}
+
+/// The range of indices of one dim.
+#[derive(Clone, Debug)]
+pub struct DimRange {
+    /// The first index.
+    pub min: Expr,
+    /// The first index as a sum of multiples of expressions and a constant.
+    pub min_terms: (Vec<(Expr, i64)>, i64),
+    /// The number of indices.
+    pub extent: Expr,
+    /// Whether the range is the whole dim.
+    pub is_whole: bool,
+}
+
+/// An access inside a loop: its indices over loop variables, and the loops inside of the loop that enclose it.
+struct Access {
+    indices: Vec<Expr>,
+    inner: Vec<EnclosingLoop>,
+}
+
+/// Returns the smallest range of each dim that contains the selected accesses of a buffer in a statement, for fixed values of the
+/// variables of the loops around the statement. A dim whose indices are not linear in the variables of the loops inside is accessed
+/// as a whole.
+pub fn accessed_region(
+    f: &mut PrimFunc,
+    outer: Stmt,
+    buffer: Buffer,
+    selected: Accesses,
+) -> Vec<DimRange> {
+    let accesses = accesses_in(f, outer, buffer, selected);
+    let shape = f.buffer(buffer).shape.clone();
+    let whole = |f: &mut PrimFunc, dim: usize| DimRange {
+        min: f.int(0),
+        min_terms: (Vec::new(), 0),
+        extent: shape[dim],
+        is_whole: true,
+    };
+    (0..shape.len())
+        .map(|dim| {
+            let ranges: Option<Vec<IndexRange>> =
+                accesses.iter().map(|access| index_range(f, access, dim)).collect();
+            match ranges.and_then(|ranges| union(f, &ranges)) {
+                Some(range) if range.extent != shape[dim] => range,
+                _ => whole(f, dim),
+            }
+        })
+        .collect()
+}
+
+/// Returns the accesses of a buffer inside a statement.
+fn accesses_in(f: &mut PrimFunc, outer: Stmt, buffer: Buffer, selected: Accesses) -> Vec<Access> {
+    let mut walk =
+        Walk { buffer, selected, loops: Vec::new(), axes: Vec::new(), found: Vec::new() };
+    walk.stmt(f, outer);
+    walk.found
+}
+
+/// The search for accesses.
+struct Walk {
+    buffer: Buffer,
+    selected: Accesses,
+    loops: Vec<EnclosingLoop>,
+    /// The axes of the enclosing blocks with their values.
+    axes: Vec<(Var, Expr)>,
+    found: Vec<Access>,
+}
+
+impl Walk {
+    fn stmt(&mut self, f: &mut PrimFunc, s: Stmt) {
+        let data = f.stmt(s).clone();
+        if let StmtData::Store { buffer, indices, .. } = &data
+            && *buffer == self.buffer
+            && self.selected != Accesses::Loads
+        {
+            self.add(f, indices);
+        }
+        if self.selected != Accesses::Stores {
+            let mut loads: Vec<Box<[Expr]>> = Vec::new();
+            direct_exprs(&data, |e| {
+                for_each_expr(f, e, |e| {
+                    if let ExprData::Load(b, indices) = f.expr(e)
+                        && *b == self.buffer
+                        && !loads.contains(indices)
+                    {
+                        loads.push(indices.clone());
+                    }
+                });
+            });
+            loads.iter().for_each(|indices| self.add(f, indices));
+        }
+        let (loops, axes) = (self.loops.len(), self.axes.len());
+        match &data {
+            StmtData::For { var, min, extent, .. } => {
+                self.loops.push(EnclosingLoop { var: *var, min: *min, extent: *extent });
+            }
+            StmtData::Block(block) => {
+                for it in &block.iters {
+                    let value = self.value(f, it.binding);
+                    self.axes.push((it.var, value));
+                }
+            }
+            _ => {}
+        }
+        children(&data).into_iter().for_each(|c| self.stmt(f, c));
+        self.loops.truncate(loops);
+        self.axes.truncate(axes);
+    }
+
+    /// Returns an expression over loop variables instead of block axes.
+    fn value(&self, f: &mut PrimFunc, e: Expr) -> Expr {
+        let values: FxHashMap<Var, Expr> = self.axes.iter().copied().collect();
+        if values.is_empty() { e } else { substitute_expr(f, e, &values) }
+    }
+
+    fn add(&mut self, f: &mut PrimFunc, indices: &[Expr]) {
+        let indices = indices.iter().map(|&e| self.value(f, e)).collect();
+        self.found.push(Access { indices, inner: self.loops.clone() });
+    }
+}
+
+/// The range of one index: the sum of terms and a constant, and the number of values.
+struct IndexRange {
+    terms: Vec<(Expr, i64)>,
+    constant: i64,
+    extent: Expr,
+}
+
+/// Returns the range of one index of an access; `None` if the index is not linear in the variables of the inner loops.
+fn index_range(f: &mut PrimFunc, access: &Access, dim: usize) -> Option<IndexRange> {
+    let is_inner = |v: Var| access.inner.iter().any(|l| l.var == v);
+    let linear = linear_index(f, access.indices[dim], &is_inner)?;
+    let mut range = IndexRange { terms: Vec::new(), constant: 0, extent: f.int(1) };
+    for &(e, factor) in &linear.rest {
+        match f.as_int(e) {
+            Some(value) => {
+                range.constant = range.constant.checked_add(value.checked_mul(factor)?)?;
+            }
+            None => range.terms.push((e, factor)),
+        }
+    }
+    range.terms.sort();
+    for (var, factor) in linear.terms {
+        let l = access.inner.iter().find(|l| l.var == var)?;
+        let one = f.int(-1);
+        let last = sum(f, l.extent, one);
+        let factor_expr = f.int(factor.abs());
+        let span = product(f, last, factor_expr);
+        range.extent = sum(f, range.extent, span);
+        let first = f.as_int(l.min)?;
+        range.constant = range.constant.checked_add(first.checked_mul(factor)?)?;
+        if factor < 0 {
+            range.terms.push((last, factor));
+        }
+    }
+    Some(range)
+}
+
+/// Returns the smallest range that contains all ranges; `None` if they differ in more than a constant.
+fn union(f: &mut PrimFunc, ranges: &[IndexRange]) -> Option<DimRange> {
+    let first = ranges.first()?;
+    let same = |r: &IndexRange| r.terms == first.terms && r.extent == first.extent;
+    if !ranges.iter().all(same) {
+        return None;
+    }
+    let low = ranges.iter().map(|r| r.constant).min()?;
+    let high = ranges.iter().map(|r| r.constant).max()?;
+    let mut min = f.int(low);
+    for &(e, factor) in &first.terms {
+        let factor = f.int(factor);
+        let term = product(f, e, factor);
+        min = sum(f, min, term);
+    }
+    let spread = f.int(high.checked_sub(low)?);
+    let extent = sum(f, first.extent, spread);
+    Some(DimRange { min, min_terms: (first.terms.clone(), low), extent, is_whole: false })
+}
+
+/// Returns an index relative to the start of a range. `is_inner` returns true for the variables of the loops inside of the statement
+/// whose region this is.
+pub fn relative_index(
+    f: &mut PrimFunc,
+    index: Expr,
+    range: &DimRange,
+    is_inner: &dyn Fn(Var) -> bool,
+) -> Expr {
+    let (terms, start) = &range.min_terms;
+    let linear = linear_index(f, index, is_inner).and_then(|linear| {
+        let mut constant = start.checked_neg()?;
+        let mut rest: Vec<(Expr, i64)> = Vec::new();
+        for &(e, factor) in &linear.rest {
+            match f.as_int(e) {
+                Some(value) => constant = constant.checked_add(value.checked_mul(factor)?)?,
+                None => rest.push((e, factor)),
+            }
+        }
+        rest.sort();
+        (rest == *terms).then_some((linear.terms, constant))
+    });
+    let Some((inner, constant)) = linear else {
+        return match f.as_int(range.min) {
+            Some(0) => index,
+            _ => f.binary(BinOp::Sub, index, range.min),
+        };
+    };
+    let mut total = f.int(0);
+    for (var, factor) in inner {
+        let (var, factor) = (f.var_expr(var), f.int(factor));
+        let term = product(f, var, factor);
+        total = sum(f, total, term);
+    }
+    let constant = f.int(constant);
+    sum(f, total, constant)
+}
+
+/// Returns the condition that an index is inside a dim; `None` if it always is, because all loops that it uses have constant
+/// extents.
+pub fn inside_condition(
+    f: &mut PrimFunc,
+    index: Expr,
+    size: Expr,
+    loops: &[EnclosingLoop],
+) -> Option<Expr> {
+    if let Some((low, high)) = constant_bounds(f, index, loops)
+        && low >= 0
+        && f.as_int(size).is_some_and(|size| high < size)
+    {
+        return None;
+    }
+    let below = f.binary(BinOp::Lt, index, size);
+    if constant_bounds(f, index, loops).is_some_and(|(low, _)| low >= 0)
+        || is_non_negative(f, index)
+    {
+        return Some(below);
+    }
+    let zero = f.int(0);
+    let at_least = f.binary(BinOp::Ge, index, zero);
+    Some(f.binary(BinOp::And, at_least, below))
+}
+
+/// The smallest and the largest value of an index, if all loops that it uses have constant ranges.
+fn constant_bounds(f: &PrimFunc, index: Expr, loops: &[EnclosingLoop]) -> Option<(i64, i64)> {
+    let linear = linear_index(f, index, &|v| loops.iter().any(|l| l.var == v))?;
+    let (mut low, mut high) = (0i64, 0i64);
+    for &(e, factor) in &linear.rest {
+        let value = f.as_int(e)?.checked_mul(factor)?;
+        (low, high) = (low.checked_add(value)?, high.checked_add(value)?);
+    }
+    for &(var, factor) in &linear.terms {
+        let l = loops.iter().find(|l| l.var == var)?;
+        let (first, count) = (f.as_int(l.min)?, f.as_int(l.extent)?);
+        let last = first.checked_add(count.checked_sub(1)?.max(0))?;
+        let (a, b) = (first.checked_mul(factor)?, last.checked_mul(factor)?);
+        (low, high) = (low.checked_add(a.min(b))?, high.checked_add(a.max(b))?);
+    }
+    Some((low, high))
+}
+
+/// Whether an index is a sum of products of variables and non-negative constants. Loop variables and sizes are not negative.
+fn is_non_negative(f: &PrimFunc, index: Expr) -> bool {
+    match *f.expr(index) {
+        ExprData::Int(value, _) => value >= 0,
+        ExprData::Var(_) => true,
+        ExprData::Binary(BinOp::Add | BinOp::Mul, a, b) => {
+            is_non_negative(f, a) && is_non_negative(f, b)
+        }
+        _ => false,
+    }
+}

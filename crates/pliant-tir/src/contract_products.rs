@@ -1,0 +1,36 @@
+//! ContractProducts: computes `C[i] = C[i] + a * b` with one fused multiply-add in scheduled functions, as the kernel library does.
+
+use pliant_ir::tir::{BinOp, ExprData, Intrin, PrimFunc, StmtData};
+use pliant_machine::isa::{Isa, isa};
+
+use crate::lowering_error::LowerError;
+use crate::lowering_pipeline::is_scheduled;
+use crate::statement_traversal::map_stmts;
+
+/// Contracts the products that a scheduled function accumulates, if the CPU has fused multiply-add.
+///
+/// # Errors
+/// None.
+pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
+    if !is_scheduled(f) || isa() == Isa::Portable {
+        return Ok(());
+    }
+    let body = f.body;
+    f.body = map_stmts(f, body, &mut |f, s| {
+        let StmtData::Store { buffer, indices, value } = f.stmt(s).clone() else { return None };
+        let ExprData::Binary(BinOp::Add, x, y) = *f.expr(value) else { return None };
+        if !matches!(f.buffer(buffer).dtype.name(), "float32" | "float64") {
+            return None;
+        }
+        let is_result =
+            |e| matches!(f.expr(e), ExprData::Load(b, at) if *b == buffer && *at == indices);
+        let (sum, product) = if is_result(x) { (x, y) } else { (y, x) };
+        let ExprData::Binary(BinOp::Mul, a, b) = *f.expr(product) else { return None };
+        if !is_result(sum) {
+            return None;
+        }
+        let value = f.call(Intrin::Fma, &[a, b, sum]);
+        Some(f.store(buffer, &indices, value))
+    });
+    Ok(())
+}

@@ -1,0 +1,10 @@
+"""Schedules of loop functions: :class:`Schedule` transforms loops and blocks step by step, and :class:`Trace` records the steps."""
+
+from __future__ import annotations
+
+from pliant._core import BlockRV, LoopRV
+from pliant.error import ScheduleError
+from pliant.tir.schedule.schedule import Schedule
+from pliant.tir.schedule.trace import Instruction, Trace
+
+__all__ = ["BlockRV", "Instruction", "LoopRV", "Schedule", "ScheduleError", "Trace"]

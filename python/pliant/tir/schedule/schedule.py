@@ -1,0 +1,283 @@
+"""The class :class:`Schedule`."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from pliant import _core
+from pliant._core import BlockRV, IRModule, LoopRV, PrimFunc
+from pliant.error import ScheduleError
+from pliant.tir.schedule.trace import Instruction, Trace
+
+__all__ = ["Schedule"]
+
+
+class Schedule:
+    """Transforms the loops of a module step by step. Each primitive preserves the results of the function, or raises
+    ``ScheduleError`` and changes nothing.
+
+    Loops and blocks are those that :meth:`get_block`, :meth:`get_loops` and the primitives return. A primitive that replaces a loop
+    makes the old one invalid. Sizes of loops may be symbolic.
+
+    >>> sch = Schedule(func)
+    >>> i, j = sch.get_loops(sch.get_block("C"))
+    >>> outer, inner = sch.split(j, factors=[None, 16])
+    >>> sch.vectorize(inner)
+    >>> model = pliant.compile(sch.mod)
+
+    ``mod`` is a module, or a loop function, which becomes the function ``main`` of a module. ``seed`` is the seed of the sampling
+    primitives. ``debug_mask``, ``error_render_level`` and ``enable_check`` are accepted for compatibility with TVM; ignored.
+    """
+
+    def __init__(
+        self,
+        mod: IRModule | PrimFunc,
+        *,
+        seed: int | None = None,
+        debug_mask: str | int = "none",
+        error_render_level: str = "detail",
+        enable_check: bool = True,
+    ) -> None:
+        module = mod if isinstance(mod, IRModule) else IRModule({"main": mod})
+        self._start = module
+        self._state = _core.ScheduleState(module)
+        self._trace = Trace()
+        self._function = "main"
+        self._random = random.Random(seed)
+
+    # ---- state ----
+
+    @property
+    def mod(self) -> IRModule:
+        """The module in its current state."""
+        return self._state.module
+
+    @property
+    def trace(self) -> Trace:
+        """The primitives that were applied."""
+        return self._trace
+
+    def copy(self) -> Schedule:
+        """Returns a copy of the schedule. Loops and blocks of the schedule are valid in the copy, too."""
+        new = Schedule.__new__(Schedule)
+        new._start, new._function = self._start, self._function
+        new._state, new._trace = self._state.copy(), Trace(list(self._trace.insts))
+        new._random = random.Random()
+        new._random.setstate(self._random.getstate())
+        return new
+
+    def seed(self, seed: int) -> None:
+        """Sets the seed of the sampling primitives."""
+        self._random.seed(seed)
+
+    def work_on(self, func_name: str) -> None:
+        """Selects the function in which :meth:`get_block` looks for blocks. Default: ``main``."""
+        self._function = func_name
+
+    def show(self) -> None:
+        """Prints the module and the trace."""
+        self.mod.show()
+        self._trace.show()
+
+    def __repr__(self) -> str:
+        return f"Schedule({len(self._trace.insts)} steps)"
+
+    def _record(self, name: str, arguments: dict[str, Any], *results: Any, decision: Any = None) -> None:
+        self._trace.insts.append(Instruction(name, arguments, results, decision))
+
+    # ---- loops and blocks ----
+
+    def get_block(self, name: str, func_name: str | None = None) -> BlockRV:
+        """Returns the block with a name. Raises ``ScheduleError`` if there is none, or several."""
+        func_name = self._function if func_name is None else func_name
+        block = self._state.get_block(name, func_name)
+        self._record("get_block", {"name": name, "func_name": func_name}, block)
+        return block
+
+    def get_loops(self, block: BlockRV) -> list[LoopRV]:
+        """Returns the loops around a block, outermost first."""
+        loops = self._state.get_loops(block)
+        self._record("get_loops", {"block": block}, *loops)
+        return loops
+
+    def get_child_blocks(self, block_or_loop: LoopRV) -> list[BlockRV]:
+        """Returns the blocks inside a loop, in the order of the text."""
+        blocks = self._state.get_child_blocks(block_or_loop)
+        self._record("get_child_blocks", {"block_or_loop": block_or_loop}, *blocks)
+        return blocks
+
+    # ---- loops ----
+
+    def split(
+        self,
+        loop: LoopRV,
+        factors: Sequence[int | None],
+        preserve_unit_iters: bool = True,
+        disable_predication: bool = False,
+        *,
+        tail: bool = False,
+    ) -> list[LoopRV]:
+        """Splits a loop into a nest with these extents, outermost first. One factor may be ``None``, which is inferred.
+
+        If the factors do not divide the extent, the blocks in the loop get a predicate; with ``tail=True``, a loop behind the nest
+        runs the last iterations instead, in copies of the blocks with the suffix ``_tail``. ``preserve_unit_iters`` and
+        ``disable_predication`` are accepted for compatibility with TVM; ignored.
+        """
+        loops = self._state.split(loop, list(factors), tail)
+        options = {"tail": True} if tail else {}
+        self._record("split", {"loop": loop, "factors": list(factors), **options}, *loops)
+        return loops
+
+    def fuse(self, *loops: LoopRV, preserve_unit_iters: bool = True) -> LoopRV:
+        """Replaces loops, of which each contains only the next one, by one loop."""
+        fused = self._state.fuse(list(loops))
+        self._record("fuse", {"*": list(loops)}, fused)
+        return fused
+
+    def reorder(self, *ordered_loops: LoopRV) -> None:
+        """Puts loops of one nest into this order. Other loops of the nest keep their positions."""
+        self._state.reorder(list(ordered_loops))
+        self._record("reorder", {"*": list(ordered_loops)})
+
+    def parallel(self, loop: LoopRV) -> None:
+        """Distributes the iterations of a loop to the worker threads."""
+        self._state.parallel(loop)
+        self._record("parallel", {"loop": loop})
+
+    def vectorize(self, loop: LoopRV) -> None:
+        """Makes the iterations of a loop the lanes of a vector. Its extent must be constant."""
+        self._state.vectorize(loop)
+        self._record("vectorize", {"loop": loop})
+
+    def unroll(self, loop: LoopRV) -> None:
+        """Unrolls a loop. Its extent must be constant."""
+        self._state.unroll(loop)
+        self._record("unroll", {"loop": loop})
+
+    def bind(self, loop: LoopRV, thread_axis: str) -> None:
+        """Raises ``ScheduleError``: CPUs have no thread axes."""
+        self._state.bind(loop, thread_axis)
+
+    def annotate(self, block_or_loop: BlockRV | LoopRV, ann_key: str, ann_val: Any) -> None:
+        """Adds an annotation to a loop or block, or replaces its value."""
+        self._state.annotate(block_or_loop, ann_key, ann_val)
+        self._record("annotate", {"block_or_loop": block_or_loop, "ann_key": ann_key, "ann_val": ann_val})
+
+    def unannotate(self, block_or_loop: BlockRV | LoopRV, ann_key: str) -> None:
+        """Removes an annotation from a loop or block."""
+        self._state.unannotate(block_or_loop, ann_key)
+        self._record("unannotate", {"block_or_loop": block_or_loop, "ann_key": ann_key})
+
+    # ---- blocks ----
+
+    def compute_inline(self, block: BlockRV) -> None:
+        """Computes an elementwise block inside the blocks that read its result."""
+        self._state.compute_inline(block)
+        self._record("compute_inline", {"block": block})
+
+    def reverse_compute_inline(self, block: BlockRV) -> None:
+        """Computes an elementwise block at the end of the elementwise block that writes its operand."""
+        self._state.reverse_compute_inline(block)
+        self._record("reverse_compute_inline", {"block": block})
+
+    def compute_at(self, block: BlockRV, loop: LoopRV, preserve_unit_loops: bool = False, index: int = -1) -> None:
+        """Moves a block into a loop, in front of the blocks that read its result, where it computes what they need."""
+        self._state.compute_at(block, loop)
+        self._record("compute_at", {"block": block, "loop": loop})
+
+    def reverse_compute_at(self, block: BlockRV, loop: LoopRV, preserve_unit_loops: bool = False, index: int = -1) -> None:
+        """Moves a block into a loop, behind the block that writes its operand."""
+        self._state.reverse_compute_at(block, loop)
+        self._record("reverse_compute_at", {"block": block, "loop": loop})
+
+    def cache_read(self, block: BlockRV, read_buffer_index: int, storage_scope: str) -> BlockRV:
+        """Copies a buffer that a block reads to memory of a scope, ``"local"`` or ``"global"``, from which the block reads it.
+
+        Returns the block that copies.
+        """
+        copy = self._state.cache_read(block, read_buffer_index, storage_scope)
+        arguments = {"block": block, "read_buffer_index": read_buffer_index, "storage_scope": storage_scope}
+        self._record("cache_read", arguments, copy)
+        return copy
+
+    def cache_write(self, block: BlockRV, write_buffer_index: int, storage_scope: str) -> BlockRV:
+        """Lets a block write to memory of a scope, ``"local"`` or ``"global"``, which another block copies to the old buffer.
+
+        Returns the block that copies.
+        """
+        copy = self._state.cache_write(block, write_buffer_index, storage_scope)
+        arguments = {"block": block, "write_buffer_index": write_buffer_index, "storage_scope": storage_scope}
+        self._record("cache_write", arguments, copy)
+        return copy
+
+    def set_scope(self, block: BlockRV, buffer_index: int, storage_scope: str) -> None:
+        """Sets the memory scope of a buffer that a block writes."""
+        self._state.set_scope(block, buffer_index, storage_scope)
+        arguments = {"block": block, "buffer_index": buffer_index, "storage_scope": storage_scope}
+        self._record("set_scope", arguments)
+
+    def decompose_reduction(self, block: BlockRV, loop: LoopRV) -> BlockRV:
+        """Moves the init of a reduction into a block of its own, in front of a loop. Returns the new block."""
+        init = self._state.decompose_reduction(block, loop)
+        self._record("decompose_reduction", {"block": block, "loop": loop}, init)
+        return init
+
+    def rfactor(self, loop: LoopRV, factor_axis: int) -> BlockRV:
+        """Splits a reduction into partial results over a loop, which another block combines. The partial results have the loop as
+        an additional dim at the position ``factor_axis``.
+
+        Returns the block that computes them.
+        """
+        partial = self._state.rfactor(loop, factor_axis)
+        self._record("rfactor", {"loop": loop, "factor_axis": factor_axis}, partial)
+        return partial
+
+    # ---- sampling ----
+
+    def sample_categorical(
+        self, candidates: Sequence[int], probs: Sequence[float], decision: int | None = None
+    ) -> int:
+        """Returns one of the candidates, chosen with these probabilities. ``decision`` is the index of the choice, if it is known."""
+        if len(candidates) != len(probs) or not candidates:
+            raise ScheduleError(f"sample_categorical: {len(candidates)} candidates have {len(probs)} probabilities")
+        if decision is None:
+            decision = self._random.choices(range(len(candidates)), weights=list(probs))[0]
+        if not 0 <= decision < len(candidates):
+            raise ScheduleError(f"sample_categorical: the decision {decision} is not the index of a candidate")
+        chosen = candidates[decision]
+        arguments = {"candidates": list(candidates), "probs": list(probs)}
+        self._record("sample_categorical", arguments, chosen, decision=decision)
+        return chosen
+
+    def sample_perfect_tile(
+        self, loop: LoopRV, n: int, max_innermost_factor: int = 16, decision: Sequence[int] | None = None
+    ) -> list[int]:
+        """Returns ``n`` random factors of a constant loop extent, of which the last is at most ``max_innermost_factor``.
+
+        ``decision`` contains the factors, if they are known.
+        """
+        name, extent = self._state.loop_extent(loop)
+        if extent is None:
+            raise ScheduleError(f"sample_perfect_tile: the loop '{name}' has a symbolic extent")
+        if n < 1:
+            raise ScheduleError(f"sample_perfect_tile: the number of factors must be positive, but is {n}")
+        if decision is None:
+            factors, rest = [1] * n, extent
+            for position in range(n - 1, 0, -1):
+                limit = max_innermost_factor if position == n - 1 else rest
+                choices = [d for d in range(1, min(rest, limit) + 1) if rest % d == 0]
+                factors[position] = self._random.choice(choices or [1])
+                rest //= factors[position]
+            factors[0] = rest
+        else:
+            factors = list(decision)
+        product = 1
+        for factor in factors:
+            product *= factor
+        if len(factors) != n or product != extent:
+            raise ScheduleError(f"sample_perfect_tile: {factors} are not {n} factors of {extent}")
+        arguments = {"loop": loop, "n": n, "max_innermost_factor": max_innermost_factor}
+        self._record("sample_perfect_tile", arguments, *factors, decision=factors)
+        return factors
