@@ -185,23 +185,28 @@ fn index_range(f: &mut PrimFunc, access: &Access, dim: usize) -> Option<IndexRan
     Some(range)
 }
 
-/// Returns the smallest range that contains all ranges; `None` if they differ in more than a constant.
+/// Returns the smallest range that contains all ranges; `None` if they differ in more than constants.
 fn union(f: &mut PrimFunc, ranges: &[IndexRange]) -> Option<DimRange> {
     let first = ranges.first()?;
-    let same = |r: &IndexRange| r.terms == first.terms && r.extent == first.extent;
-    if !ranges.iter().all(same) {
+    if !ranges.iter().all(|r| r.terms == first.terms) {
         return None;
     }
     let low = ranges.iter().map(|r| r.constant).min()?;
-    let high = ranges.iter().map(|r| r.constant).max()?;
+    let extent = if ranges.iter().all(|r| r.extent == first.extent) {
+        let high = ranges.iter().map(|r| r.constant).max()?;
+        let spread = f.int(high.checked_sub(low)?);
+        sum(f, first.extent, spread)
+    } else {
+        let end_of = |r: &IndexRange| r.constant.checked_add(f.as_int(r.extent)?);
+        let ends: Option<Vec<i64>> = ranges.iter().map(end_of).collect();
+        f.int(ends?.into_iter().max()?.checked_sub(low)?)
+    };
     let mut min = f.int(low);
     for &(e, factor) in &first.terms {
         let factor = f.int(factor);
         let term = product(f, e, factor);
         min = sum(f, min, term);
     }
-    let spread = f.int(high.checked_sub(low)?);
-    let extent = sum(f, first.extent, spread);
     Some(DimRange { min, min_terms: (first.terms.clone(), low), extent, is_whole: false })
 }
 

@@ -151,11 +151,14 @@ pub fn lower_observed(
     Ok(lowered)
 }
 
-/// Runs one pass, on a large stack if the function is deeply nested.
+/// Runs one pass unless it skips the function, on a large stack if the function is deeply nested.
 ///
 /// # Errors
 /// The pass fails, or the system cannot start a thread for a deeply nested function.
 pub fn run_pass(pass: &PrimPass, f: &mut PrimFunc) -> Result<(), LowerError> {
+    if pass.skips_scheduled && is_scheduled(f) {
+        return Ok(());
+    }
     stack_guard::run(stack_guard::is_deep(f), || (pass.run)(f)).map_err(thread_error)?
 }
 

@@ -84,8 +84,8 @@ class Schedule:
     def __repr__(self) -> str:
         return f"Schedule({len(self._trace.insts)} steps)"
 
-    def _record(self, name: str, arguments: dict[str, Any], *results: Any, decision: Any = None) -> None:
-        self._trace.insts.append(Instruction(name, arguments, results, decision))
+    def _record(self, name: str, arguments: dict[str, Any], *results: Any, decision: Any = None, many: bool = False) -> None:
+        self._trace.insts.append(Instruction(name, arguments, results, decision, many))
 
     # ---- loops and blocks ----
 
@@ -99,13 +99,13 @@ class Schedule:
     def get_loops(self, block: BlockRV) -> list[LoopRV]:
         """Returns the loops around a block, outermost first."""
         loops = self._state.get_loops(block)
-        self._record("get_loops", {"block": block}, *loops)
+        self._record("get_loops", {"block": block}, *loops, many=True)
         return loops
 
     def get_child_blocks(self, block_or_loop: LoopRV) -> list[BlockRV]:
         """Returns the blocks inside a loop, in the order of the text."""
         blocks = self._state.get_child_blocks(block_or_loop)
-        self._record("get_child_blocks", {"block_or_loop": block_or_loop}, *blocks)
+        self._record("get_child_blocks", {"block_or_loop": block_or_loop}, *blocks, many=True)
         return blocks
 
     # ---- loops ----
@@ -127,7 +127,7 @@ class Schedule:
         """
         loops = self._state.split(loop, list(factors), tail)
         options = {"tail": True} if tail else {}
-        self._record("split", {"loop": loop, "factors": list(factors), **options}, *loops)
+        self._record("split", {"loop": loop, "factors": list(factors), **options}, *loops, many=True)
         return loops
 
     def fuse(self, *loops: LoopRV, preserve_unit_iters: bool = True) -> LoopRV:
@@ -279,5 +279,5 @@ class Schedule:
         if len(factors) != n or product != extent:
             raise ScheduleError(f"sample_perfect_tile: {factors} are not {n} factors of {extent}")
         arguments = {"loop": loop, "n": n, "max_innermost_factor": max_innermost_factor}
-        self._record("sample_perfect_tile", arguments, *factors, decision=factors)
+        self._record("sample_perfect_tile", arguments, *factors, decision=factors, many=True)
         return factors

@@ -26,6 +26,8 @@ class Instruction:
     """The loops, blocks or numbers that the call returned."""
     decision: Any = None
     """The choice of a sampling primitive, which a replay repeats."""
+    returns_list: bool = False
+    """Whether the call returned the results as a list."""
 
 
 @dataclass
@@ -96,7 +98,8 @@ class _Printer:
             text = ", ".join([*positional, *(f"{name}={self.value(value)}" for name, value in arguments.items())])
             call = f"sch.{inst.name}({text})"
             results = [self.define(result) for result in inst.results]
-            yield f"{', '.join(results)} = {call}" if results else call
+            target = f"({results[0]},)" if inst.returns_list and len(results) == 1 else ", ".join(results)
+            yield f"{target} = {call}" if results else call
 
     def define(self, result: Any) -> str:
         kind = "b" if isinstance(result, BlockRV) else "l" if isinstance(result, LoopRV) else "v"
