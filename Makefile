@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test runtime-library llvm llvm-packages llvm-test llvm-test-if-possible llvm-wheel check rust-test python-test models race asan asan-rust asan-python fuzz wheel bench bless docs deny clean
+.PHONY: demo test runtime-library cross-test llvm llvm-packages llvm-test llvm-test-if-possible llvm-wheel check rust-test python-test models race asan asan-rust asan-python fuzz wheel bench bless docs deny clean
 
 # Embed a file of sentences with all-MiniLM-L6-v2, compiled once. Builds without link-time optimization, to be ready sooner; measure
 # with `make bench`.
@@ -45,6 +45,11 @@ llvm-test: llvm-packages $(VENV)/.llvm-dev
 llvm-test-if-possible:
 	@if $(MAKE) llvm-packages; then $(MAKE) llvm-test; else echo "The LLVM tests are skipped: LLVM 19 cannot be installed."; fi
 
+# The test of object files for AArch64, in an emulator. Installs the emulator and the linker when root.
+cross-test:
+	@if [ "$$(id -u)" = 0 ]; then apt-get install --yes --quiet=2 --no-install-recommends qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross; fi
+	cargo test --package pliant --features cross --test suite aarch64_objects -- --nocapture
+
 # All checks: formatting and lints, Rust tests, Python tests.
 test: check rust-test python-test
 
@@ -53,6 +58,7 @@ check:
 	cargo fmt --all --check
 	cargo xtask check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	cargo clippy --package pliant --lib --no-default-features --features cranelift --quiet -- -D warnings
 
 # The run-time library that the Python tests link.
 TEST_RUNTIME := target/debug/libpliant_runtime.a

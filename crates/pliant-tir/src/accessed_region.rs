@@ -210,8 +210,8 @@ fn union(f: &mut PrimFunc, ranges: &[IndexRange]) -> Option<DimRange> {
     Some(DimRange { min, min_terms: (first.terms.clone(), low), extent, is_whole: false })
 }
 
-/// Returns an index relative to the start of a range. `is_inner` returns true for the variables of the loops inside of the statement
-/// whose region this is.
+/// Returns an index relative to the start of a range. `is_inner` returns true for the variables of the loops inside of the
+/// statement whose region this is.
 pub fn relative_index(
     f: &mut PrimFunc,
     index: Expr,

@@ -30,7 +30,8 @@ pub enum Target {
     /// LLVM, LLVM then compiles the loop functions in the background and replaces their code while the program runs.
     #[default]
     Auto,
-    /// Cranelift, which compiles fast. Its vectors have 128 bits.
+    /// Cranelift, which compiles fast. Its vectors have 128 bits. Only in builds with the feature `cranelift`.
+    #[cfg(feature = "cranelift")]
     Cranelift,
     /// LLVM, which uses the widest vectors of the CPU. Only in builds with the feature `llvm`.
     #[cfg(feature = "llvm")]
@@ -50,12 +51,13 @@ impl Target {
         let kind = name.split_whitespace().next().unwrap_or("");
         match kind {
             "" | "auto" | "cpu" | "native" => Ok((Target::Auto, None)),
+            #[cfg(feature = "cranelift")]
             "cranelift" => Ok((Target::Cranelift, None)),
             #[cfg(feature = "llvm")]
             "llvm" => Ok((Target::Llvm, None)),
             #[cfg(not(feature = "llvm"))]
             "llvm" => Ok((
-                Target::Cranelift,
+                Target::fastest_compiler(),
                 Some(
                     "target 'llvm' is not built in; cranelift generates the code instead (`make llvm` builds Pliant with LLVM)"
                         .into(),
@@ -75,6 +77,7 @@ impl Target {
     /// The code generators of this build.
     pub fn built_in() -> Vec<Target> {
         vec![
+            #[cfg(feature = "cranelift")]
             Target::Cranelift,
             #[cfg(feature = "llvm")]
             Target::Llvm,
@@ -85,6 +88,7 @@ impl Target {
     pub fn name(self) -> &'static str {
         match self {
             Target::Auto => "auto",
+            #[cfg(feature = "cranelift")]
             Target::Cranelift => "cranelift",
             #[cfg(feature = "llvm")]
             Target::Llvm => "llvm",
@@ -96,7 +100,18 @@ impl Target {
     /// # Errors
     /// The errors of [`resolve`](Self::resolve).
     pub(crate) fn first_tier(self) -> Result<Target, Error> {
-        self.resolve().map(|target| if target == Target::Auto { Target::Cranelift } else { target })
+        self.resolve().map(|target| match target {
+            Target::Auto => Target::fastest_compiler(),
+            other => other,
+        })
+    }
+
+    /// Returns the code generator of this build that compiles fastest: Cranelift if it is built in, otherwise LLVM.
+    pub(crate) fn fastest_compiler() -> Target {
+        #[cfg(feature = "cranelift")]
+        return Target::Cranelift;
+        #[cfg(not(feature = "cranelift"))]
+        return Target::Llvm;
     }
 
     /// Returns the target that [`TIER_VARIABLE`] names instead of [`Target::Auto`], and every other target unchanged.

@@ -52,7 +52,7 @@ impl Evaluate for CompiledEvaluator {
     fn evaluate(&self, module: IRModule, name: &str) -> Option<Vec<Tensor>> {
         let options = CompileOptions {
             // Each function runs once, so compiling it fast matters more than fast code.
-            target: Target::Cranelift,
+            target: Target::fastest_compiler(),
             pipeline: Some("minimum".into()),
             threads: self.threads,
             cancel: self.cancel.clone(),

@@ -5,9 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pliant_codegen::CodegenError;
-use pliant_diag::error_codes::{PL0002, PL0501, PL0502, PL0601};
+#[cfg(feature = "onnx")]
+use pliant_diag::error_codes::PL0601;
+use pliant_diag::error_codes::{PL0002, PL0501, PL0502};
 use pliant_diag::{Diagnostic, SourceMap};
 use pliant_exec::ExecError;
+#[cfg(feature = "onnx")]
 use pliant_onnx::{ImportError, Problem, ProblemKind};
 use pliant_pass::PassError;
 use pliant_pass::module_dump_files::write_new;
@@ -171,6 +174,7 @@ impl From<pliant_diag::Error> for Error {
     }
 }
 
+#[cfg(feature = "onnx")]
 impl From<ImportError> for Error {
     /// Converts the problems found by the importer. A model that breaks a rule of ONNX is a user
     /// error, even if it has other problems too. An internal error is reported only if there are no

@@ -34,20 +34,29 @@
 //! # }
 //! ```
 //!
+//! # Features
+//! - `cranelift` (default) and `llvm`: the code generators. At least one is required.
+//! - `onnx` (default): the import of ONNX models.
+//! - `cross`: object files for other architectures than that of the host, with Cranelift.
+//!
 //! # Stability
 //! Depend only on this crate. The other crates are internal and may change at any time.
 
+#[cfg(not(any(feature = "cranelift", feature = "llvm")))]
+compile_error!("pliant needs a code generator: enable the feature `cranelift` or `llvm`");
+
 mod ahead_of_time;
-#[cfg(feature = "llvm")]
+#[cfg(all(feature = "cranelift", feature = "llvm"))]
 mod background_optimization;
-#[cfg(not(feature = "llvm"))]
-#[path = "background_optimization_without_llvm.rs"]
+#[cfg(not(all(feature = "cranelift", feature = "llvm")))]
+#[path = "no_background_optimization.rs"]
 mod background_optimization;
 mod compile;
 mod compile_and_model_stats;
 mod compile_options;
 mod compiled_module;
 mod constant_evaluator;
+#[cfg(feature = "onnx")]
 mod deferred_node;
 mod dynamic_operators;
 mod error;
@@ -151,6 +160,7 @@ pub use pliant_kernels::{ExternTy as SymbolTy, SymbolError};
 /// # Ok(())
 /// # }
 /// ```
+#[cfg(feature = "onnx")]
 pub use pliant_onnx as onnx;
 pub use pliant_ops::te;
 pub use pliant_opt::offload::rules as offload_rules;

@@ -2,10 +2,8 @@
 
 use std::sync::{Arc, Once};
 
-use pliant_exec::abi::KernelRuntime;
-use pliant_kernel_api::host_function_names::NODE;
 use pliant_ops::dynamic_operator_calls::CALL_OPERATOR;
-use pliant_vm::{Value, VmError, register_library_func};
+use pliant_vm::register_library_func;
 
 /// Registers the library's packed functions, once per process. Functions that the user has
 /// registered under these names are kept.
@@ -25,9 +23,18 @@ pub fn register_library() {
     ONCE.call_once(|| {
         pliant_runtime::register_host_functions();
         register_library_func(CALL_OPERATOR, Arc::new(crate::dynamic_operators::call), false);
-        let call_node = |runtime: &KernelRuntime, args: &[Value]| {
-            crate::deferred_node::call(runtime, args).map_err(|e| VmError::Plain(Box::new(e)))
-        };
-        register_library_func(NODE, Arc::new(call_node), false);
+        #[cfg(feature = "onnx")]
+        register_onnx_node();
     });
+}
+
+/// Registers the function that imports and runs an ONNX node.
+#[cfg(feature = "onnx")]
+fn register_onnx_node() {
+    use pliant_exec::abi::KernelRuntime;
+    use pliant_vm::{Value, VmError};
+    let call_node = |runtime: &KernelRuntime, args: &[Value]| {
+        crate::deferred_node::call(runtime, args).map_err(|e| VmError::Plain(Box::new(e)))
+    };
+    register_library_func(pliant_kernel_api::host_function_names::NODE, Arc::new(call_node), false);
 }

@@ -7,7 +7,6 @@ use crate::vm_codegen::default_kernel_info;
 use pliant_codegen::{
     Backend, CodegenOptions, CompiledKernels, KernelSignature, KernelSource, ParamKind,
 };
-use pliant_cranelift::CraneliftBackend;
 use pliant_diag::Diagnostic;
 use pliant_diag::error_codes::PL0002;
 use pliant_exec::{ExecError, Executable, LoopFuncInfo, LoopFuncParam};
@@ -25,12 +24,14 @@ use crate::compile_options::{ExecMode, Target};
 use crate::error::Error;
 use crate::module_inspection::verify;
 
-/// Returns the code generator of a target; Cranelift for [`Target::Auto`].
+/// Returns the code generator of a target; for [`Target::Auto`], the one that compiles fastest.
 pub(crate) fn backend(target: Target) -> Box<dyn Backend> {
     match target {
         #[cfg(feature = "llvm")]
         Target::Llvm => Box::new(pliant_llvm::LlvmBackend::new()),
-        Target::Auto | Target::Cranelift => Box::new(CraneliftBackend::new()),
+        #[cfg(feature = "cranelift")]
+        Target::Cranelift => Box::new(pliant_cranelift::CraneliftBackend::new()),
+        Target::Auto => backend(Target::fastest_compiler()),
     }
 }
 
@@ -183,8 +184,8 @@ pub(crate) fn add_bodies(
     if executable.exec_mode() != ExecMode::Compiled.name() {
         return Ok(());
     }
-    // Cranelift for every target: these functions are sequences of calls, which LLVM cannot make faster.
-    let bodies = CraneliftBackend::new().compile_bodies(executable, options)?;
+    // Cranelift, if it is built in, for every target: these functions are sequences of calls, which LLVM cannot make faster.
+    let bodies = backend(Target::fastest_compiler()).compile_bodies(executable, options)?;
     for (function, pieces) in executable.vm_functions().zip(bodies.iter()) {
         // SAFETY: the code generator created the pieces from this function, and the table keeps
         // their memory alive.

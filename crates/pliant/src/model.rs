@@ -1,12 +1,9 @@
 //! [`Model`]: a compiled program together with a VM that runs it, the simple interface of Pliant.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pliant_diag::SourceMap;
 use pliant_ir::IRModule;
-use pliant_onnx::{ImportOptions, Limits};
 use pliant_runtime::{NamedInputError, Signature, ValueInfo, entry_function};
 use pliant_tensor::Tensor;
 use pliant_vm::{RunOptions, Value, VirtualMachine};
@@ -86,11 +83,14 @@ impl Model {
     ///
     /// # Errors
     /// All problems that prevent the import of the model, or else the errors of [`compile`].
+    #[cfg(feature = "onnx")]
     pub fn from_onnx(path: impl AsRef<Path>, options: &CompileOptions) -> Result<Model, Error> {
-        let file = pliant_onnx::Model::open(path.as_ref(), Limits::default())?;
-        let mut sources = SourceMap::new();
-        let imported = pliant_onnx::import_with(&file, &ImportOptions::default(), &mut sources)?;
-        let options = CompileOptions { sources: Some(Arc::new(sources)), ..options.clone() };
+        let file = pliant_onnx::Model::open(path.as_ref(), pliant_onnx::Limits::default())?;
+        let mut sources = pliant_diag::SourceMap::new();
+        let import = pliant_onnx::ImportOptions::default();
+        let imported = pliant_onnx::import_with(&file, &import, &mut sources)?;
+        let options =
+            CompileOptions { sources: Some(std::sync::Arc::new(sources)), ..options.clone() };
         Self::compile(imported.module, &options)
     }
 

@@ -1,5 +1,7 @@
 //! The integration tests of `pliant`. They are one program, because Cargo links each test program separately.
 
+#[cfg(feature = "cross")]
+mod aarch64_objects;
 mod ahead_of_time;
 mod background_optimization;
 mod bytecode_generation;

@@ -1,4 +1,5 @@
-//! The interface of `background_optimization` in builds without LLVM, in which programs are never optimized in the background.
+//! The interface of `background_optimization` in builds with one code generator, in which programs are never optimized in the
+//! background.
 
 use std::sync::Arc;
 use std::time::Duration;
