@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test runtime-library cross-test llvm llvm-packages llvm-test llvm-test-if-possible llvm-wheel check rust-test python-test models race asan asan-rust asan-python fuzz wheel bench bless docs deny clean
+.PHONY: demo test runtime-library rust-example cross-test llvm llvm-packages llvm-test llvm-test-if-possible llvm-wheel check rust-test python-test models race asan asan-rust asan-python fuzz wheel bench bless docs deny clean
 
 # Embed a file of sentences with all-MiniLM-L6-v2, compiled once. Builds without link-time optimization, to be ready sooner; measure
 # with `make bench`.
@@ -23,6 +23,9 @@ runtime-library:
 # PLIANT_TIER=llvm.
 llvm: llvm-packages $(VENV)/.llvm
 
+# The run-time library that the Python tests link.
+TEST_RUNTIME := target/debug/libpliant_runtime.a
+
 # Installs the Debian packages of LLVM 19, or prints how to install them.
 LLVM_PACKAGES := llvm-19-dev libpolly-19-dev zlib1g-dev libzstd-dev
 llvm-packages:
@@ -34,16 +37,24 @@ llvm-packages:
 # PLIANT_TIER=llvm, but take a quarter of an hour; this is a selection.
 LLVM_FEATURES := pliant/llvm-shared,pliant-llvm/llvm-shared
 LLVM_PYTHON_TESTS := code_generators code_cache compile_and_run random_loops loop_arithmetic loop_bounds_safety onnx_operators runtime_values \
-	side_effects kernel_calls out_of_memory fork_after_compile interrupts order_of_effects uninitialized_memory bf16_precision \
-	operator_fusion large_reductions language_edge_cases scalars_and_sizes
-llvm-test: llvm-packages $(VENV)/.llvm-dev
+	side_effects kernel_calls schedule ahead_of_time compiled_program_inputs out_of_memory fork_after_compile interrupts \
+	order_of_effects uninitialized_memory bf16_precision operator_fusion large_reductions language_edge_cases scalars_and_sizes
+llvm-test: llvm-packages $(VENV)/.llvm-dev $(TEST_RUNTIME)
 	cargo clippy --package pliant-llvm --package pliant --features $(LLVM_FEATURES) --all-targets --quiet -- -D warnings
 	PLIANT_CODE_CACHE=off PLIANT_TIER=llvm cargo test --package pliant-llvm --package pliant --features $(LLVM_FEATURES) --quiet
-	PLIANT_CODE_CACHE=off PLIANT_TIER=llvm $(BIN)/python -m pytest $(LLVM_PYTHON_TESTS:%=tests/python/test_%.py) --numprocesses auto --dist worksteal
+	PLIANT_RUNTIME_LIBRARY=$(CURDIR)/$(TEST_RUNTIME) PLIANT_CODE_CACHE=off PLIANT_TIER=llvm $(BIN)/python -m pytest $(LLVM_PYTHON_TESTS:%=tests/python/test_%.py) --numprocesses auto --dist worksteal
 
 # llvm-test, skipped with a message where LLVM cannot be installed.
 llvm-test-if-possible:
 	@if $(MAKE) llvm-packages; then $(MAKE) llvm-test; else echo "The LLVM tests are skipped: LLVM 19 cannot be installed."; fi
+
+# The Rust example of ahead-of-time compilation, which contains no compiler. The Python tests build and run the examples in C and
+# Python.
+rust-example:
+	mkdir -p target/examples
+	cargo run --package pliant-cli --quiet -- compile examples/ahead_of_time/model.py -o target/examples/model.o --emit obj
+	MODEL_OBJECT=$(CURDIR)/target/examples/model.o cargo run --quiet --target-dir target/examples \
+	  --manifest-path examples/ahead_of_time/rust/Cargo.toml
 
 # The test of object files for AArch64, in an emulator. Installs the emulator and the linker when root.
 cross-test:
@@ -60,8 +71,6 @@ check:
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	cargo clippy --package pliant --lib --no-default-features --features cranelift --quiet -- -D warnings
 
-# The run-time library that the Python tests link.
-TEST_RUNTIME := target/debug/libpliant_runtime.a
 $(TEST_RUNTIME): $(shell find crates -name '*.rs' -o -name Cargo.toml)
 	cargo rustc --package pliant-runtime --crate-type staticlib --quiet
 
