@@ -281,14 +281,7 @@ class ExecBuilder:
     def void_arg(self) -> int:
         """The number of the register that discards results."""
 
-class Executable:
-    """A compiled program: bytecode, constants and machine code."""
-    def __repr__(self) -> str: ...
-    def as_python(self) -> str:
-        """The bytecode as the text of a Python program that uses `ExecBuilder`."""
-    def as_text(self) -> str:
-        """The bytecode as readable text."""
-    class LoopRV:
+class LoopRV:
     """A loop of a function that is being scheduled."""
 
     def __hash__(self) -> int: ...
@@ -341,7 +334,14 @@ class ScheduleState:
     def decompose_reduction(self, block: BlockRV, l: LoopRV) -> BlockRV: ...
     def rfactor(self, l: LoopRV, factor_axis: int) -> BlockRV: ...
 
-def export_library(self, file_name: str | PathLike[str]) -> None:
+class Executable:
+    """A compiled program: bytecode, constants and machine code."""
+    def __repr__(self) -> str: ...
+    def as_python(self) -> str:
+        """The bytecode as the text of a Python program that uses `ExecBuilder`."""
+    def as_text(self) -> str:
+        """The bytecode as readable text."""
+    def export_library(self, file_name: str | PathLike[str]) -> None:
         """Saves the program to a file, which `pliant.runtime.load_module` and `pliant.load` read.
         Raises `OSError` if the file cannot be written."""
     @staticmethod
