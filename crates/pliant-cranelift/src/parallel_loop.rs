@@ -66,7 +66,7 @@ impl FuncGen<'_, '_> {
         }
 
         let grain = annotations.iter().find(|(k, _)| &**k == PARALLEL_GRAIN);
-        let grain = grain.and_then(|(_, v)| v.as_int()).unwrap_or(1).max(1);
+        let grain = grain.and_then(|(_, v)| v.as_int()).filter(|&grain| grain != 0).unwrap_or(1);
         let grain = self.b.ins().iconst(types::I64, grain);
         let callee = self.unit.func_ref(&mut self.b, outlined);
         let callee = self.b.ins().func_addr(types::I64, callee);

@@ -59,7 +59,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         }
 
         let grain = annotations.iter().find(|(k, _)| &**k == PARALLEL_GRAIN);
-        let grain = grain.and_then(|(_, v)| v.as_int()).unwrap_or(1).max(1);
+        let grain = grain.and_then(|(_, v)| v.as_int()).filter(|&grain| grain != 0).unwrap_or(1);
         let launch = self.load_pointer(self.runtime, OFFSET_PARALLEL_LAUNCH)?;
         let team = self.load_pointer(self.runtime, OFFSET_TEAM)?;
         let (pointer, int) = (self.unit.pointer_type(), self.unit.int_type(64));

@@ -6,10 +6,12 @@ use pliant_ir::tir::{
 use pliant_tir::statement_traversal::{ExprRewriter, children, map_stmts};
 
 use crate::buffers::{add_temporary, is_parameter};
+use crate::compute_at::store_axes;
+use crate::dependences::leaves;
 use crate::error::Step;
 use crate::loop_tree::{
-    add_block, blocks_in, find_block, fresh_block_name, path_to_block, read_buffers, replace,
-    wrap_in_loops, written_buffers,
+    add_block, blocks_in, find_block, fresh_block_name, loads_of, path_to_block, read_buffers,
+    replace, wrap_in_loops, written_buffers,
 };
 
 /// Returns the buffer at a position of the list of buffers that a block reads or writes.
@@ -37,7 +39,7 @@ pub(crate) fn cache_read(f: &mut PrimFunc, name: &str, index: usize, scope: Scop
     let anchor = outermost_statement(f, name)?;
     if let Some(writer) = writer_in(f, anchor, source) {
         return Err(format!(
-            "the block '{writer}' writes '{}' inside of the same outermost loop; apply cache_read before compute_at",
+            "{writer} writes '{}' inside of the same outermost loop; apply cache_read before compute_at",
             f.buffer(source).name
         ));
     }
@@ -75,10 +77,11 @@ pub(crate) fn cache_write(
             f.buffer(target).name
         ));
     }
+    check_overwrites(f, &block, target)?;
     let anchor = outermost_statement(f, name)?;
-    let reads_inside = blocks_in(f, anchor)
-        .iter()
-        .any(|(_, b)| *b.name != *name && read_buffers(f, b).contains(&target));
+    let (stmt, _) = find_block(f, name)?;
+    let reads_inside =
+        leaves(f, anchor).iter().any(|leaf| leaf.stmt != stmt && leaf.reads.contains(&target));
     if reads_inside {
         return Err(format!(
             "a block reads '{}' inside of the same outermost loop; apply cache_write before compute_at",
@@ -98,6 +101,28 @@ pub(crate) fn cache_write(
     replace(f, anchor, both);
     flatten_sequences(f);
     Ok(copy_name.to_string())
+}
+
+/// Fails unless a block overwrites a whole buffer without reading its old contents, because the copy replaces all elements.
+fn check_overwrites(f: &PrimFunc, block: &BlockData, buffer: Buffer) -> Step<()> {
+    let name = &f.buffer(buffer).name;
+    if block.init.is_none() && !loads_of(f, block, buffer).is_empty() {
+        return Err(format!("the block '{}' reads the old contents of '{name}'", block.name));
+    }
+    let axes = store_axes(f, block, buffer)?;
+    let covers = axes.iter().zip(&f.buffer(buffer).shape).all(|(axis, &size)| {
+        let it = block.iters.iter().find(|it| it.var == *axis);
+        it.is_some_and(|it| it.extent == size && f.as_int(it.min) == Some(0))
+    });
+    let path = path_to_block(f, &block.name)?;
+    let is_conditional = path.iter().any(|&s| matches!(f.stmt(s), StmtData::If(..)));
+    if !covers || is_conditional || (block.predicate.is_some() && block.init.is_none()) {
+        return Err(format!(
+            "the block '{}' does not write all elements of '{name}'; apply cache_write before its loops are split",
+            block.name
+        ));
+    }
+    Ok(())
 }
 
 /// Sets the memory scope of a buffer that a block writes.
@@ -126,11 +151,10 @@ pub(crate) fn outermost_statement(f: &PrimFunc, block: &str) -> Step<Stmt> {
     found.ok_or_else(|| format!("the block '{block}' has no statements"))
 }
 
-/// Returns the name of a block inside a statement that writes a buffer.
+/// Returns a description of the statement inside another one that writes a buffer.
 fn writer_in(f: &PrimFunc, s: Stmt, buffer: Buffer) -> Option<String> {
-    let blocks = blocks_in(f, s);
-    let writer = blocks.iter().find(|(_, b)| written_buffers(f, b).contains(&buffer));
-    writer.map(|(_, b)| b.name.to_string())
+    let mut all = leaves(f, s).into_iter();
+    all.find(|leaf| leaf.writes.contains(&buffer)).map(|leaf| leaf.name)
 }
 
 /// Returns a block that uses `new` instead of `old`: for its loads, and also for its stores if `stores` is set.

@@ -7,8 +7,9 @@ use pliant_tir::statement_traversal::uses_any;
 
 use crate::buffers::is_parameter;
 use crate::cache::flatten_sequences;
+use crate::dependences::{check_move_earlier, check_move_later, skips_iterations};
 use crate::error::Step;
-use crate::inline::{as_var, check_inputs_stay};
+use crate::inline::as_var;
 use crate::loop_tree::{
     Loop, add_block, blocks_in, find_block, find_loop, loads_of, loops_of, path_to_block,
     path_to_loop, read_buffers, remove, replace, wrap_in_loops, written_buffers,
@@ -55,9 +56,9 @@ pub(crate) fn compute_at(f: &mut PrimFunc, name: &str, var: Var) -> Step<()> {
     if !has_reader {
         return Err(format!("no block reads '{buffer_name}', which the block '{name}' writes"));
     }
-    check_inputs_stay(f, &block, stmt)?;
+    check_move_later(f, stmt, name, &target)?;
     let region = accessed_region(f, target.body, buffer, Accesses::Loads);
-    let nest = nest_over_region(f, &block, buffer, &axes, &region, &target)?;
+    let nest = nest_over_region(f, &block, &axes, &region, &target)?;
     remove(f, stmt);
     let target = find_loop(f, var)?;
     let body = f.seq(vec![nest, target.body]);
@@ -84,19 +85,10 @@ pub(crate) fn reverse_compute_at(f: &mut PrimFunc, name: &str, var: Var) -> Step
     };
     check_complete(f, operand, &target)?;
     let axes = load_axes(f, &block, operand)?;
-    let others = blocks_in(f, f.body).into_iter().filter(|(s, _)| *s != stmt);
-    let writes = written_buffers(f, &block);
-    for (s, other) in others {
-        let reads_result = writes.iter().any(|&b| !loads_of(f, &other, b).is_empty());
-        if reads_result && inside.iter().any(|(i, _)| *i == s) {
-            return Err(format!(
-                "the block '{}' reads the result of '{name}' before it",
-                other.name
-            ));
-        }
-    }
+    check_move_earlier(f, stmt, name, &target, operand)?;
+    check_covered(f, operand, &target)?;
     let region = accessed_region(f, target.body, operand, Accesses::Stores);
-    let nest = nest_over_region(f, &block, operand, &axes, &region, &target)?;
+    let nest = nest_over_region(f, &block, &axes, &region, &target)?;
     remove(f, stmt);
     let target = find_loop(f, var)?;
     let body = f.seq(vec![target.body, nest]);
@@ -142,6 +134,36 @@ fn check_complete(f: &PrimFunc, buffer: Buffer, target: &Loop) -> Step<()> {
     Ok(())
 }
 
+/// Fails unless the axes of the blocks in a loop that write a buffer run over all its elements.
+fn check_covered(f: &PrimFunc, buffer: Buffer, target: &Loop) -> Step<()> {
+    let shape = &f.buffer(buffer).shape;
+    for (stmt, block) in blocks_in(f, target.stmt) {
+        if !written_buffers(f, &block).contains(&buffer) {
+            continue;
+        }
+        if skips_iterations(f, stmt) {
+            return Err(format!(
+                "the block '{}', which writes '{}', has a condition other than the bounds of its axes",
+                block.name,
+                f.buffer(buffer).name
+            ));
+        }
+        let axes = store_axes(f, &block, buffer)?;
+        let covers = axes.iter().zip(shape).all(|(axis, &size)| {
+            let it = block.iters.iter().find(|it| it.var == *axis);
+            it.is_some_and(|it| it.extent == size && f.as_int(it.min) == Some(0))
+        });
+        if !covers {
+            return Err(format!(
+                "the axes of the block '{}' do not cover '{}', which it writes",
+                block.name,
+                f.buffer(buffer).name
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// Returns the only buffer that a block writes.
 fn only_written_buffer(f: &PrimFunc, block: &BlockData) -> Step<Buffer> {
     match written_buffers(f, block)[..] {
@@ -151,7 +173,7 @@ fn only_written_buffer(f: &PrimFunc, block: &BlockData) -> Step<Buffer> {
 }
 
 /// Returns the axis of each dim at which a block stores its result.
-fn store_axes(f: &PrimFunc, block: &BlockData, buffer: Buffer) -> Step<Vec<Var>> {
+pub(crate) fn store_axes(f: &PrimFunc, block: &BlockData, buffer: Buffer) -> Step<Vec<Var>> {
     let mut all: Vec<Box<[Expr]>> = Vec::new();
     for s in block.init.into_iter().chain([block.body]) {
         pliant_tir::statement_traversal::for_each_stmt(f, s, &mut |_, data| {
@@ -190,12 +212,11 @@ fn distinct_axes(
     })
 }
 
-/// Creates the loops over a region of a buffer around a block, whose axis `axes[dim]` runs over the range of each dim. Other axes
+/// Creates the loops over a region around a block, whose axis `axes[dim]` runs over the range of each dim. Other axes
 /// run over their whole range.
 fn nest_over_region(
     f: &mut PrimFunc,
     block: &BlockData,
-    buffer: Buffer,
     axes: &[Var],
     region: &[DimRange],
     target: &Loop,
@@ -206,7 +227,6 @@ fn nest_over_region(
             block.name
         ));
     }
-    let shape = f.buffer(buffer).shape.clone();
     let path = path_to_loop(f, target.var)?;
     let enclosing = |l: &Loop| EnclosingLoop { var: l.var, min: l.min, extent: l.extent };
     let mut loops: Vec<EnclosingLoop> = loops_of(f, &path).iter().map(enclosing).collect();
@@ -230,10 +250,17 @@ fn nest_over_region(
         };
         new_loops.push((var, extent));
         iters[i].binding = binding;
-        if let (Some(dim), Some(_)) = (dim, range) {
+        if range.is_some() {
             let min = f.int(0);
             loops.push(EnclosingLoop { var, min, extent });
-            conditions.extend(inside_condition(f, binding, shape[dim], &loops));
+            if f.as_int(iters[i].min) != Some(0) {
+                return Err(format!(
+                    "the axis '{}' of the block '{}' does not start at 0",
+                    f.var(iters[i].var).name,
+                    block.name
+                ));
+            }
+            conditions.extend(inside_condition(f, binding, iters[i].extent, &loops));
         }
     }
     let predicate = conditions.into_iter().reduce(|a, b| f.binary(BinOp::And, a, b));

@@ -6,7 +6,8 @@ use rustc_hash::FxHashMap;
 
 use crate::error::Step;
 use crate::loop_tree::{Loop, find_loop, replace};
-use pliant_tir::index_arithmetic::{product, sum};
+use crate::reorder::check_one_kind;
+use pliant_tir::index_arithmetic::{not_negative, product, sum};
 
 /// Fuses loops, of which each contains only the next one. Returns the variable of the new loop.
 pub(crate) fn fuse(f: &mut PrimFunc, vars: &[Var]) -> Step<Var> {
@@ -34,6 +35,7 @@ pub(crate) fn fuse(f: &mut PrimFunc, vars: &[Var]) -> Step<Var> {
             return Err(format!("the range of the loop '{}' depends on an outer loop", name(l)));
         }
     }
+    check_one_kind(f, last.body, vars)?;
     let names: Vec<String> = loops.iter().map(|l| name(l).to_string()).collect();
     let fused = f.size_var(format!("{}_fused", names.join("_")));
     let mut index = f.var_expr(fused);
@@ -51,7 +53,8 @@ pub(crate) fn fuse(f: &mut PrimFunc, vars: &[Var]) -> Step<Var> {
         index = rest;
     }
     let one = f.int(1);
-    let extent = loops.iter().fold(one, |all, l| product(f, all, l.extent));
+    let extents: Vec<Expr> = loops.iter().map(|l| not_negative(f, l.extent)).collect();
+    let extent = extents.into_iter().fold(one, |all, extent| product(f, all, extent));
     let body = substitute(f, last.body, &values);
     let min = f.int(0);
     let new = f.add_stmt(StmtData::For {

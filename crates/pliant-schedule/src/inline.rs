@@ -5,6 +5,7 @@ use pliant_tir::statement_traversal::{ExprRewriter, for_each_stmt, map_stmts, su
 use rustc_hash::FxHashMap;
 
 use crate::buffers::{is_parameter, remove_allocation};
+use crate::dependences::{check_inputs_stay, leaves};
 use crate::error::Step;
 use crate::loop_tree::{
     add_block, blocks_in, find_block, loads_of, read_buffers, remove, written_buffers,
@@ -26,7 +27,7 @@ pub(crate) fn compute_inline(f: &mut PrimFunc, name: &str) -> Step<()> {
     let producer = elementwise_block(f, name)?;
     check_temporary(f, producer.buffer, name)?;
     check_pure(f, producer.value, name)?;
-    check_inputs_stay(f, &producer.block, producer.stmt)?;
+    check_inputs_stay(f, producer.stmt, name)?;
     let buffer = producer.buffer;
     let body = f.body;
     let mut rule = |f: &mut PrimFunc, e: Expr| match f.expr(e).clone() {
@@ -40,6 +41,9 @@ pub(crate) fn compute_inline(f: &mut PrimFunc, name: &str) -> Step<()> {
     forget_regions(f);
     let (stmt, _) = find_block(f, name)?;
     remove(f, stmt);
+    if let Some(leaf) = leaves(f, f.body).into_iter().find(|leaf| leaf.reads.contains(&buffer)) {
+        return Err(format!("{} passes the result of the block '{name}' to a function", leaf.name));
+    }
     remove_allocation(f, buffer);
     Ok(())
 }
@@ -77,6 +81,15 @@ pub(crate) fn reverse_compute_inline(f: &mut PrimFunc, name: &str) -> Step<()> {
         ));
     };
     let producer = elementwise_block(f, &producer.name.clone())?;
+    check_between(f, producer.stmt, consumer.stmt, name)?;
+    let operand_shape = f.buffer(operand).shape.clone();
+    let same_range = indices.iter().zip(&operand_shape).all(|(axis, &size)| {
+        let it = consumer.block.iters.iter().find(|it| it.var == *axis);
+        it.is_some_and(|it| it.extent == size)
+    });
+    if !same_range {
+        return Err(format!("the block '{name}' and '{operand_name}' have different sizes"));
+    }
     // The element of the consumer's result that the producer's element becomes.
     let position: FxHashMap<Var, usize> =
         indices.iter().enumerate().map(|(dim, &axis)| (axis, dim)).collect();
@@ -104,6 +117,42 @@ pub(crate) fn reverse_compute_inline(f: &mut PrimFunc, name: &str) -> Step<()> {
     Ok(())
 }
 
+/// Fails unless a consumer can run at the position of its producer: no statement between them writes what the consumer reads, or
+/// uses what it writes.
+fn check_between(f: &PrimFunc, producer: Stmt, consumer: Stmt, name: &str) -> Step<()> {
+    let all = leaves(f, f.body);
+    let position = |stmt: Stmt| all.iter().position(|leaf| leaf.stmt == stmt);
+    let (Some(first), Some(last)) = (position(producer), position(consumer)) else {
+        return Err(format!("the block '{name}' is inside of another block"));
+    };
+    if first > last {
+        return Err(format!("the block '{name}' is in front of the block that writes its operand"));
+    }
+    let moved = &all[last];
+    for (i, leaf) in all.iter().enumerate().filter(|(i, _)| *i != first && *i != last) {
+        let is_input = leaf.writes.iter().any(|b| moved.reads.contains(b));
+        let is_result = leaf.reads.iter().chain(&leaf.writes).any(|b| moved.writes.contains(b));
+        let shares_loop =
+            leaves_share_loop(f, leaf.stmt, producer) || leaves_share_loop(f, leaf.stmt, consumer);
+        if (is_input || is_result) && ((first..=last).contains(&i) || shares_loop) {
+            return Err(format!(
+                "{} uses a buffer of the block '{name}' between the two blocks",
+                leaf.name
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether two statements are in the same loop.
+fn leaves_share_loop(f: &PrimFunc, a: Stmt, b: Stmt) -> bool {
+    let loops = |stmt: Stmt| {
+        let path = crate::loop_tree::path_to(f, &|s, _| s == stmt);
+        crate::loop_tree::loops_of(f, &path).first().map(|l| l.stmt)
+    };
+    loops(a).is_some() && loops(a) == loops(b)
+}
+
 /// Returns the variable in an expression that is only a variable.
 pub(crate) fn as_var(f: &PrimFunc, e: Expr) -> Option<Var> {
     match f.expr(e) {
@@ -121,6 +170,10 @@ fn elementwise_block(f: &PrimFunc, name: &str) -> Step<ElementwiseBlock> {
     }
     if block.predicate.is_some() {
         return Err(not_elementwise("it has a predicate; inline it before its loops are split"));
+    }
+    let path = crate::loop_tree::path_to_block(f, name)?;
+    if path.iter().any(|&s| matches!(f.stmt(s), StmtData::If(..) | StmtData::While(..))) {
+        return Err(not_elementwise("it runs under a condition"));
     }
     let StmtData::Store { buffer, indices, value } = f.stmt(block.body).clone() else {
         return Err(not_elementwise("its body is not one store"));
@@ -167,27 +220,6 @@ fn check_pure(f: &PrimFunc, value: Expr, block: &str) -> Step<()> {
         true => Err(format!("the block '{block}' calls functions, which must not be repeated")),
         false => Ok(()),
     }
-}
-
-/// Fails if a block after `stmt` writes a buffer that the block reads.
-pub(crate) fn check_inputs_stay(f: &PrimFunc, block: &BlockData, stmt: Stmt) -> Step<()> {
-    let inputs = read_buffers(f, block);
-    let mut is_later = false;
-    for (s, other) in blocks_in(f, f.body) {
-        if s == stmt {
-            is_later = true;
-        } else if is_later
-            && let Some(&input) = written_buffers(f, &other).iter().find(|b| inputs.contains(b))
-        {
-            return Err(format!(
-                "the block '{}' writes '{}' after the block '{}' has read it",
-                other.name,
-                f.buffer(input).name,
-                block.name
-            ));
-        }
-    }
-    Ok(())
 }
 
 /// Removes the declared regions of all blocks, which a primitive has made wrong.

@@ -11,6 +11,7 @@
 //! | `compute_at` | `compute_at`, `reverse_compute_at` |
 //! | `cache` | `cache_read`, `cache_write`, `set_scope` |
 //! | `reductions` | `decompose_reduction`, `rfactor` |
+//! | `dependences` | which buffers statements read and write, and whether a block can be moved |
 //! | `loop_tree`, `buffers` | what the primitives share |
 //!
 //! The names and the meaning are those of TVM's `tir.Schedule`.
@@ -19,6 +20,7 @@ mod annotate;
 mod buffers;
 mod cache;
 mod compute_at;
+mod dependences;
 mod error;
 mod fuse;
 mod inline;

@@ -1,10 +1,14 @@
 //! `parallel`, `vectorize`, `unroll` and `bind`: the way in which the iterations of a loop are executed.
 
-use pliant_ir::tir::{ForKind, PrimFunc, StmtData, Var};
+use pliant_ir::tir::{BlockData, ForKind, PrimFunc, StmtData, Var};
+use pliant_tir::statement_traversal::uses_any;
 
+use crate::buffers::is_parameter;
+use crate::dependences::check_iterations_independent;
 use crate::error::Step;
 use crate::loop_tree::{
-    blocks_in, find_loop, has_statements_outside_blocks, non_spatial_axis, replace,
+    blocks_in, find_loop, has_statements_outside_blocks, loads_of, non_spatial_axis, replace,
+    written_buffers,
 };
 
 /// Sets the kind of a loop.
@@ -16,6 +20,7 @@ pub(crate) fn set_kind(f: &mut PrimFunc, var: Var, kind: ForKind) -> Step<()> {
     }
     if kind != ForKind::Unrolled {
         check_independent(f, var, kind)?;
+        check_iterations_independent(f, old.body, Some(var))?;
     }
     if kind != ForKind::Parallel && f.as_int(old.extent).is_none() {
         return Err(format!(
@@ -41,6 +46,13 @@ fn check_independent(f: &PrimFunc, var: Var, kind: ForKind) -> Step<()> {
         ));
     }
     for (_, block) in blocks_in(f, old.body) {
+        let uses = |e| uses_any(f, e, &|v| v == var);
+        if !block.iters.iter().any(|it| uses(it.binding)) && !recomputes_only(f, &block) {
+            return Err(format!(
+                "the block '{}' in the loop '{name}' runs over no axis of it, and its iterations may depend on each other",
+                block.name
+            ));
+        }
         if let Some(axis) = non_spatial_axis(f, &block, var) {
             return Err(format!(
                 "the loop '{name}' runs over the axis '{axis}' of the block '{}', which is not spatial; its iterations cannot be {}",
@@ -50,6 +62,14 @@ fn check_independent(f: &PrimFunc, var: Var, kind: ForKind) -> Step<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a block reads nothing that it writes, except the results of its own reduction, so that running it again has no effect.
+fn recomputes_only(f: &PrimFunc, block: &BlockData) -> bool {
+    let reads_result =
+        written_buffers(f, block).into_iter().any(|b| !loads_of(f, block, b).is_empty());
+    (!reads_result || block.init.is_some())
+        && written_buffers(f, block).iter().all(|&b| !is_parameter(f, b))
 }
 
 /// Rejects the binding of a loop to threads of a GPU.

@@ -6,11 +6,13 @@ use pliant_ir::tir::{
     BinOp, BlockData, Buffer, BufferData, Expr, ExprData, IterKind, IterVar, PrimFunc, Scope, Stmt,
     StmtData, Var,
 };
+use pliant_tir::index_arithmetic::linear_index;
 use pliant_tir::statement_traversal::{substitute, substitute_expr, uses_any};
 use rustc_hash::FxHashMap;
 
 use crate::buffers::allocate;
 use crate::cache::flatten_sequences;
+use crate::dependences::leaves;
 use crate::error::Step;
 use crate::loop_tree::{
     Loop, add_block, find_block, find_loop, fresh_block_name, loops_of, path_to_block, replace,
@@ -39,6 +41,7 @@ pub(crate) fn decompose_reduction(f: &mut PrimFunc, name: &str, var: Var) -> Ste
             f.var(var).name
         ));
     }
+    check_elements_once(f, &block, &loops[position..])?;
     // The init runs over the loops inside that its axes use, with new variables.
     let mut new_loops: Vec<(Var, Expr)> = Vec::new();
     let mut values: FxHashMap<Var, Expr> = FxHashMap::default();
@@ -86,6 +89,42 @@ pub(crate) fn decompose_reduction(f: &mut PrimFunc, name: &str, var: Var) -> Ste
     Ok(new_name.to_string())
 }
 
+/// Fails unless loops run over each element of the result of a block once: each loop belongs to an axis, and different iterations
+/// of spatial loops belong to different elements.
+fn check_elements_once(f: &PrimFunc, block: &BlockData, loops: &[Loop]) -> Step<()> {
+    for l in loops {
+        let uses = |it: &IterVar| uses_any(f, it.binding, &|v| v == l.var);
+        if !block.iters.iter().any(uses) {
+            return Err(format!(
+                "the loop '{}' repeats the block '{}', whose init would run only once",
+                f.var(l.var).name,
+                block.name
+            ));
+        }
+    }
+    for it in block.iters.iter().filter(|it| it.kind == IterKind::Spatial) {
+        let is_loop = |v: Var| loops.iter().any(|l| l.var == v);
+        let Some(linear) = linear_index(f, it.binding, &is_loop) else { continue };
+        let mut terms = linear.terms;
+        terms.sort_by_key(|(_, factor)| factor.unsigned_abs());
+        let mut span = Some(0i64);
+        for (i, &(var, factor)) in terms.iter().enumerate() {
+            if i > 0 && span.zip(factor.checked_abs()).is_none_or(|(span, factor)| factor <= span) {
+                return Err(format!(
+                    "the loops of the axis '{}' of the block '{}' compute elements several times, but the init would run only once",
+                    f.var(it.var).name,
+                    block.name
+                ));
+            }
+            let extent = loops.iter().find(|l| l.var == var).and_then(|l| f.as_int(l.extent));
+            span = span.zip(extent).and_then(|(span, extent)| {
+                span.checked_add(factor.checked_abs()?.checked_mul(extent.max(1) - 1)?)
+            });
+        }
+    }
+    Ok(())
+}
+
 /// Returns the predicate of the init: the conditions of the block's predicate that do not depend on reduction loops.
 fn init_predicate(
     f: &mut PrimFunc,
@@ -122,6 +161,28 @@ fn loops_around(f: &PrimFunc, name: &str) -> Step<Vec<Loop>> {
     Ok(loops_of(f, &path_to_block(f, name)?))
 }
 
+/// Fails unless a block is the only statement in its outermost loop, with only loops around it, because the block that combines the
+/// partial results goes behind that loop.
+fn check_alone(f: &PrimFunc, block: &BlockData, stmt: Stmt, buffer: Buffer) -> Step<()> {
+    let anchor = crate::cache::outermost_statement(f, &block.name)?;
+    let buffer = &f.buffer(buffer).name;
+    if leaves(f, anchor).iter().any(|leaf| leaf.stmt != stmt) {
+        return Err(format!(
+            "the outermost loop of the block '{}' contains other statements, which would run before '{buffer}' is complete",
+            block.name
+        ));
+    }
+    let path = path_to_block(f, &block.name)?;
+    let inside = path.iter().skip_while(|&&s| s != anchor).take_while(|&&s| s != stmt);
+    if inside.into_iter().any(|&s| crate::loop_tree::as_loop(f, s).is_none()) {
+        return Err(format!(
+            "the block '{}' is inside of a statement that is not a loop",
+            block.name
+        ));
+    }
+    Ok(())
+}
+
 /// The parts of a reduction `C[..] = op(C[..], value)`.
 struct Reduction {
     buffer: Buffer,
@@ -143,6 +204,7 @@ pub(crate) fn rfactor(f: &mut PrimFunc, var: Var, factor_axis: i64) -> Step<Stri
     let (stmt, block) = (*stmt, block.clone());
     let reduction = reduction_of(f, &block)?;
     let loops = loops_around(f, &block.name)?;
+    check_alone(f, &block, stmt, reduction.buffer)?;
     let uses = |it: &&IterVar| uses_any(f, it.binding, &|v| v == var);
     if block.iters.iter().find(uses).is_none_or(|it| it.kind != IterKind::Reduce) {
         return Err(format!(
@@ -190,7 +252,9 @@ fn reduction_of(f: &PrimFunc, block: &BlockData) -> Step<Reduction> {
     let StmtData::Store { buffer, indices, value } = f.stmt(block.body).clone() else {
         return Err(failure());
     };
-    let StmtData::Store { buffer: init_buffer, value: init, .. } = *f.stmt(init) else {
+    let StmtData::Store { buffer: init_buffer, indices: init_indices, value: init } =
+        f.stmt(init).clone()
+    else {
         return Err(failure());
     };
     let ExprData::Binary(op @ (BinOp::Add | BinOp::Mul | BinOp::Min | BinOp::Max), a, b) =
@@ -205,8 +269,27 @@ fn reduction_of(f: &PrimFunc, block: &BlockData) -> Step<Reduction> {
         (false, true) => a,
         _ => return Err(failure()),
     };
-    if init_buffer != buffer {
+    let is_identity = match (op, f.expr(init)) {
+        // The init of a minimum or maximum may be applied several times.
+        (BinOp::Min | BinOp::Max, ExprData::Float(..) | ExprData::Int(..)) => true,
+        (BinOp::Add, ExprData::Float(bits, _)) => f64::from_bits(*bits) == 0.0,
+        (BinOp::Mul, ExprData::Float(bits, _)) => f64::from_bits(*bits) == 1.0,
+        (BinOp::Add, ExprData::Int(value, _)) => *value == 0,
+        (BinOp::Mul, ExprData::Int(value, _)) => *value == 1,
+        _ => false,
+    };
+    let mut reads_result = false;
+    pliant_ir::tir::visit::for_each_expr(f, value, |e| {
+        reads_result |= matches!(f.expr(e), ExprData::Load(b, _) if *b == buffer);
+    });
+    if init_buffer != buffer || init_indices != indices || reads_result {
         return Err(failure());
+    }
+    if !is_identity {
+        return Err(format!(
+            "the init of the block '{}' is not the identity of its reduction",
+            block.name
+        ));
     }
     Ok(Reduction { buffer, indices, op, value, init })
 }
@@ -303,6 +386,9 @@ fn combining_nest(
     for l in loops {
         let spatial = block.iters.iter().filter(|it| it.kind == IterKind::Spatial);
         if spatial.into_iter().any(|it| uses_any(f, it.binding, &|v| v == l.var)) {
+            if f.as_int(l.min) != Some(0) {
+                return Err(format!("the loop '{}' does not start at 0", f.var(l.var).name));
+            }
             let fresh = f.size_var(f.var(l.var).name.clone());
             values.insert(l.var, f.var_expr(fresh));
             new_loops.push((fresh, l.extent));

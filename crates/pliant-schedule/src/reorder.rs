@@ -1,8 +1,12 @@
 //! `reorder`: changes the order of loops in a nest.
 
-use pliant_ir::tir::{Expr, IterKind, PrimFunc, Stmt, StmtData, Var};
+use pliant_ir::tir::visit::for_each_expr;
+use pliant_ir::tir::{
+    BinOp, BlockData, Expr, ExprData, IterKind, IterVar, PrimFunc, Stmt, StmtData, Var,
+};
 use pliant_tir::statement_traversal::uses_any;
 
+use crate::dependences::check_iterations_independent;
 use crate::error::Step;
 use crate::loop_tree::{
     Loop, blocks_in, find_loop, has_statements_outside_blocks, loops_of, path_to_loop, replace,
@@ -11,6 +15,9 @@ use crate::loop_tree::{
 /// Puts loops into this order. Loops of the nest that are not listed keep their positions.
 pub(crate) fn reorder(f: &mut PrimFunc, order: &[Var]) -> Step<()> {
     let nest = nest_of(f, order)?;
+    if let (Some(innermost), true) = (nest.last(), nest.len() > 1) {
+        check_iterations_independent(f, innermost.body, None)?;
+    }
     let name = |var: Var| f.var(var).name.clone();
     let body = nest.last().map_or(f.body, |l| l.body);
     if has_statements_outside_blocks(f, body) {
@@ -30,6 +37,9 @@ pub(crate) fn reorder(f: &mut PrimFunc, order: &[Var]) -> Step<()> {
             ));
         }
     }
+    for l in &nest {
+        check_one_kind(f, l.body, &[l.var])?;
+    }
     // The listed loops take the positions of the listed loops, in the new order.
     let mut next = order.iter();
     let mut new_order: Vec<Loop> = Vec::with_capacity(nest.len());
@@ -37,6 +47,7 @@ pub(crate) fn reorder(f: &mut PrimFunc, order: &[Var]) -> Step<()> {
         let var = if order.contains(&l.var) { *next.next().unwrap_or(&l.var) } else { l.var };
         new_order.extend(nest.iter().find(|other| other.var == var));
     }
+    check_reductions_commute(f, body, &nest, &new_order)?;
     for (i, l) in new_order.iter().enumerate() {
         let inner: Vec<Var> = new_order[i + 1..].iter().map(|l| l.var).collect();
         let depends = |e: Expr| uses_any(f, e, &|v| inner.contains(&v));
@@ -53,6 +64,68 @@ pub(crate) fn reorder(f: &mut PrimFunc, order: &[Var]) -> Step<()> {
     }
     replace(f, nest[0].stmt, new);
     Ok(())
+}
+
+/// Fails if loops run over both spatial and reduction axes of a block with an init, which must run when the reduction axes are at
+/// their first values.
+pub(crate) fn check_one_kind(f: &PrimFunc, body: Stmt, vars: &[Var]) -> Step<()> {
+    for (_, block) in blocks_in(f, body) {
+        let used = |kind: bool| {
+            block.iters.iter().any(|it| {
+                (it.kind == IterKind::Spatial) == kind
+                    && uses_any(f, it.binding, &|v| vars.contains(&v))
+            })
+        };
+        if block.init.is_some() && used(true) && used(false) {
+            return Err(format!(
+                "the loop '{}' runs over spatial and reduction axes of the block '{}'; apply decompose_reduction before",
+                f.var(vars[0]).name,
+                block.name
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Fails if the order of the reduction loops of a block changes and its result depends on it.
+fn check_reductions_commute(f: &PrimFunc, body: Stmt, old: &[Loop], new: &[Loop]) -> Step<()> {
+    for (_, block) in blocks_in(f, body) {
+        let reduces = |var: &Var| {
+            let uses = |it: &&IterVar| uses_any(f, it.binding, &|v| v == *var);
+            block.iters.iter().filter(uses).any(|it| it.kind == IterKind::Reduce)
+        };
+        let vars = |loops: &[Loop]| loops.iter().map(|l| l.var).filter(reduces).collect::<Vec<_>>();
+        if vars(old) != vars(new) && !accumulates(f, &block) {
+            return Err(format!(
+                "the result of the block '{}' may depend on the order of its reduction loops",
+                block.name
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a block only stores `C[..] = op(C[..], value)`, where the order of the values does not matter.
+fn accumulates(f: &PrimFunc, block: &BlockData) -> bool {
+    let StmtData::Store { buffer, indices, value } = f.stmt(block.body) else { return false };
+    let is_result =
+        |e: Expr| matches!(f.expr(e), ExprData::Load(x, i) if x == buffer && i == indices);
+    let value = match *f.expr(*value) {
+        ExprData::Binary(BinOp::Sub, a, b) if is_result(a) => b,
+        ExprData::Binary(BinOp::Add | BinOp::Mul | BinOp::Min | BinOp::Max, a, b) => {
+            match (is_result(a), is_result(b)) {
+                (true, false) => b,
+                (false, true) => a,
+                _ => return false,
+            }
+        }
+        _ => return false,
+    };
+    let mut reads_result = false;
+    for_each_expr(f, value, |e| {
+        reads_result |= matches!(f.expr(e), ExprData::Load(b, _) if b == buffer);
+    });
+    !reads_result
 }
 
 /// Returns the nest from the outermost to the innermost of some loops.

@@ -1,12 +1,15 @@
 //! [`Schedule`]: the primitives on the loop functions of a module.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pliant_ir::attr_names::IS_SCHEDULED;
 use pliant_ir::tir::verify::verify_prim_func;
-use pliant_ir::tir::{ForKind, PrimFunc, Var};
+use pliant_ir::tir::visit::for_each_operand;
+use pliant_ir::tir::{Expr, ForKind, PrimFunc, Var};
 use pliant_ir::{AttrValue, BaseFunc, IRModule};
-use pliant_tir::statement_traversal::unique_vars;
+use pliant_tir::statement_traversal::{direct_exprs, for_each_stmt, unique_vars};
 
 use crate::error::{ScheduleError, Step};
 use crate::split::Remainder;
@@ -16,10 +19,12 @@ use crate::{
 };
 
 /// A loop of a loop function.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug)]
 pub struct LoopRef {
     function: Arc<str>,
     var: Var,
+    /// The schedule that created the reference, and the number of its steps at that time.
+    origin: (u64, usize),
 }
 
 /// A block of a loop function.
@@ -27,6 +32,20 @@ pub struct LoopRef {
 pub struct BlockRef {
     function: Arc<str>,
     name: Arc<str>,
+}
+
+impl PartialEq for LoopRef {
+    fn eq(&self, other: &LoopRef) -> bool {
+        (&self.function, self.var) == (&other.function, other.var)
+    }
+}
+
+impl Eq for LoopRef {}
+
+impl Hash for LoopRef {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.function, self.var).hash(state);
+    }
 }
 
 impl BlockRef {
@@ -54,9 +73,13 @@ pub enum Annotated {
 
 /// A module whose loop functions are transformed step by step. Each primitive preserves the results of the function, or fails and
 /// changes nothing. Functions that a primitive has changed are not scheduled by default rules.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Schedule {
     module: IRModule,
+    /// The schedules whose references are valid: this one, and those that it was copied from, each with the number of steps until
+    /// which its references are valid.
+    origins: Vec<(u64, usize)>,
+    steps: usize,
 }
 
 /// The result of a primitive.
@@ -73,7 +96,23 @@ impl Schedule {
                 func.body = unique_vars(func, body);
             }
         }
-        Schedule { module }
+        Schedule { module, origins: vec![(new_id(), usize::MAX)], steps: 0 }
+    }
+
+    fn loop_ref(&self, function: &Arc<str>, var: Var) -> LoopRef {
+        let id = self.origins.last().map_or(0, |(id, _)| *id);
+        LoopRef { function: function.clone(), var, origin: (id, self.steps) }
+    }
+
+    /// Fails if a reference belongs to another schedule.
+    fn check_loop(&self, primitive: &'static str, l: &LoopRef) -> Result<()> {
+        let (id, steps) = l.origin;
+        match self.origins.iter().any(|&(known, until)| known == id && steps <= until) {
+            true => Ok(()),
+            false => {
+                Err(error(primitive, &l.function, "the loop belongs to another schedule".into()))
+            }
+        }
     }
 
     /// Returns the module in its current state.
@@ -105,9 +144,7 @@ impl Schedule {
         let path = loop_tree::path_to_block(func, &block.name)
             .map_err(|message| error("get_loops", &block.function, message))?;
         let loops = loop_tree::loops_of(func, &path);
-        let reference =
-            |l: loop_tree::Loop| LoopRef { function: block.function.clone(), var: l.var };
-        Ok(loops.into_iter().map(reference).collect())
+        Ok(loops.into_iter().map(|l| self.loop_ref(&block.function, l.var)).collect())
     }
 
     /// Returns the blocks inside a loop, in the order of the text.
@@ -115,6 +152,7 @@ impl Schedule {
     /// # Errors
     /// If the loop does not exist any more.
     pub fn get_child_blocks(&self, parent: &LoopRef) -> Result<Vec<BlockRef>> {
+        self.check_loop("get_child_blocks", parent)?;
         let func = self.function("get_child_blocks", &parent.function)?;
         let found = loop_tree::find_loop(func, parent.var)
             .map_err(|message| error("get_child_blocks", &parent.function, message))?;
@@ -136,9 +174,10 @@ impl Schedule {
     /// # Errors
     /// If the loop does not exist any more.
     pub fn loop_extent(&self, l: &LoopRef) -> Result<(Arc<str>, Option<i64>)> {
-        let func = self.function("get", &l.function)?;
+        self.check_loop("sample_perfect_tile", l)?;
+        let func = self.function("sample_perfect_tile", &l.function)?;
         let found = loop_tree::find_loop(func, l.var)
-            .map_err(|message| error("get", &l.function, message))?;
+            .map_err(|message| error("sample_perfect_tile", &l.function, message))?;
         Ok((func.var(l.var).name.clone(), func.as_int(found.extent)))
     }
 
@@ -152,9 +191,10 @@ impl Schedule {
         factors: &[Option<i64>],
         remainder: Remainder,
     ) -> Result<Vec<LoopRef>> {
+        self.check_loop("split", l)?;
         let vars =
             self.edit("split", &l.function, |f| split::split(f, l.var, factors, remainder))?;
-        Ok(vars.into_iter().map(|var| LoopRef { function: l.function.clone(), var }).collect())
+        Ok(vars.into_iter().map(|var| self.loop_ref(&l.function, var)).collect())
     }
 
     /// Replaces loops, of which each contains only the next one, by one loop.
@@ -162,9 +202,10 @@ impl Schedule {
     /// # Errors
     /// If the loops are no such nest, or the range of one depends on another.
     pub fn fuse(&mut self, loops: &[LoopRef]) -> Result<LoopRef> {
+        loops.iter().try_for_each(|l| self.check_loop("fuse", l))?;
         let (function, vars) = same_function("fuse", loops)?;
         let var = self.edit("fuse", &function, |f| fuse::fuse(f, &vars))?;
-        Ok(LoopRef { function, var })
+        Ok(self.loop_ref(&function, var))
     }
 
     /// Puts loops of one nest into this order.
@@ -172,6 +213,7 @@ impl Schedule {
     /// # Errors
     /// If the loops are not in one nest, or a block between them or the range of a loop requires the old order.
     pub fn reorder(&mut self, loops: &[LoopRef]) -> Result<()> {
+        loops.iter().try_for_each(|l| self.check_loop("reorder", l))?;
         let (function, vars) = same_function("reorder", loops)?;
         self.edit("reorder", &function, |f| reorder::reorder(f, &vars))
     }
@@ -181,6 +223,7 @@ impl Schedule {
     /// # Errors
     /// If the loop runs over an axis of a block that is not spatial.
     pub fn parallel(&mut self, l: &LoopRef) -> Result<()> {
+        self.check_loop("parallel", l)?;
         self.edit("parallel", &l.function, |f| loop_kinds::set_kind(f, l.var, ForKind::Parallel))
     }
 
@@ -189,6 +232,7 @@ impl Schedule {
     /// # Errors
     /// If the loop runs over an axis of a block that is not spatial, or its extent is not constant.
     pub fn vectorize(&mut self, l: &LoopRef) -> Result<()> {
+        self.check_loop("vectorize", l)?;
         self.edit("vectorize", &l.function, |f| loop_kinds::set_kind(f, l.var, ForKind::Vectorized))
     }
 
@@ -197,6 +241,7 @@ impl Schedule {
     /// # Errors
     /// If its extent is not constant.
     pub fn unroll(&mut self, l: &LoopRef) -> Result<()> {
+        self.check_loop("unroll", l)?;
         self.edit("unroll", &l.function, |f| loop_kinds::set_kind(f, l.var, ForKind::Unrolled))
     }
 
@@ -205,6 +250,7 @@ impl Schedule {
     /// # Errors
     /// Always.
     pub fn bind(&mut self, l: &LoopRef, thread: &str) -> Result<()> {
+        self.check_loop("bind", l)?;
         self.edit("bind", &l.function, |f| loop_kinds::bind(f, l.var, thread))
     }
 
@@ -213,6 +259,9 @@ impl Schedule {
     /// # Errors
     /// If the loop or block does not exist any more.
     pub fn annotate(&mut self, what: &Annotated, key: &str, value: AttrValue) -> Result<()> {
+        if let Annotated::Loop(l) = what {
+            self.check_loop("annotate", l)?;
+        }
         match what {
             Annotated::Loop(l) => self.edit("annotate", &l.function, |f| {
                 annotate::edit_loop(f, l.var, |list| annotate::add(list, key, value))
@@ -228,6 +277,9 @@ impl Schedule {
     /// # Errors
     /// If it has no such annotation.
     pub fn unannotate(&mut self, what: &Annotated, key: &str) -> Result<()> {
+        if let Annotated::Loop(l) = what {
+            self.check_loop("unannotate", l)?;
+        }
         match what {
             Annotated::Loop(l) => self.edit("unannotate", &l.function, |f| {
                 annotate::edit_loop(f, l.var, |list| annotate::remove(list, key))
@@ -261,6 +313,8 @@ impl Schedule {
     /// # Errors
     /// If a block outside of the loop reads the result, or the block does not store at distinct spatial axes.
     pub fn compute_at(&mut self, block: &BlockRef, l: &LoopRef) -> Result<()> {
+        self.check_loop("compute_at", l)?;
+        same_functions("compute_at", block, l)?;
         self.edit("compute_at", &block.function, |f| compute_at::compute_at(f, &block.name, l.var))
     }
 
@@ -269,6 +323,8 @@ impl Schedule {
     /// # Errors
     /// If the operand is not complete in each iteration, or the block does not read it at distinct spatial axes.
     pub fn reverse_compute_at(&mut self, block: &BlockRef, l: &LoopRef) -> Result<()> {
+        self.check_loop("reverse_compute_at", l)?;
+        same_functions("reverse_compute_at", block, l)?;
         self.edit("reverse_compute_at", &block.function, |f| {
             compute_at::reverse_compute_at(f, &block.name, l.var)
         })
@@ -311,6 +367,8 @@ impl Schedule {
     /// # Errors
     /// If the block has no init, or a loop around the given one runs over a reduction axis.
     pub fn decompose_reduction(&mut self, block: &BlockRef, l: &LoopRef) -> Result<BlockRef> {
+        self.check_loop("decompose_reduction", l)?;
+        same_functions("decompose_reduction", block, l)?;
         let name = self.edit("decompose_reduction", &block.function, |f| {
             reductions::decompose_reduction(f, &block.name, l.var)
         })?;
@@ -323,6 +381,7 @@ impl Schedule {
     /// # Errors
     /// If the loop runs over no reduction axis, or the block is not a reduction with `+`, `*`, `min` or `max`.
     pub fn rfactor(&mut self, l: &LoopRef, factor_axis: i64) -> Result<BlockRef> {
+        self.check_loop("rfactor", l)?;
         let name =
             self.edit("rfactor", &l.function, |f| reductions::rfactor(f, l.var, factor_axis))?;
         Ok(BlockRef { function: l.function.clone(), name: name.into() })
@@ -353,8 +412,71 @@ impl Schedule {
             let message = format!("internal error: the result is invalid: {}", problem.message);
             return Err(error(primitive, name, message));
         }
+        if let Some(block) = oversized_block(&func) {
+            let message = format!(
+                "the expressions of the block '{block}' would have more than {MAX_EXPR_NODES} operations; inline fewer blocks, or \
+                 fuse and split fewer times"
+            );
+            return Err(error(primitive, name, message));
+        }
         self.module.insert(name.clone(), BaseFunc::Prim(Arc::new(func)));
+        self.steps += 1;
         Ok(result)
+    }
+}
+
+impl Clone for Schedule {
+    /// Returns a copy, for which the references that exist now are valid, too.
+    fn clone(&self) -> Schedule {
+        let mut origins = self.origins.clone();
+        if let Some((_, until)) = origins.last_mut() {
+            *until = self.steps;
+        }
+        origins.push((new_id(), usize::MAX));
+        Schedule { module: self.module.clone(), origins, steps: self.steps }
+    }
+}
+
+/// Returns the number of a new schedule.
+fn new_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Maximum number of operations of an expression of a block, counting shared subexpressions each time.
+const MAX_EXPR_NODES: usize = 4000;
+
+/// Returns the name of a block with an expression of more than [`MAX_EXPR_NODES`] operations.
+fn oversized_block(f: &PrimFunc) -> Option<Arc<str>> {
+    fn count(f: &PrimFunc, e: Expr, budget: &mut usize) {
+        *budget = budget.saturating_sub(1);
+        if *budget > 0 {
+            for_each_operand(f.expr(e), |operand| count(f, operand, budget));
+        }
+    }
+    let is_oversized = |e: Expr| {
+        let mut budget = MAX_EXPR_NODES;
+        count(f, e, &mut budget);
+        budget == 0
+    };
+    loop_tree::blocks_in(f, f.body).into_iter().find_map(|(_, block)| {
+        let mut found =
+            block.iters.iter().map(|it| it.binding).chain(block.predicate).any(is_oversized);
+        for_each_stmt(f, block.body, &mut |_, data| {
+            direct_exprs(data, |e| found |= is_oversized(e));
+        });
+        found.then(|| block.name.clone())
+    })
+}
+
+/// Fails if a loop is in another function than a block.
+fn same_functions(primitive: &'static str, block: &BlockRef, l: &LoopRef) -> Result<()> {
+    match block.function == l.function {
+        true => Ok(()),
+        false => {
+            let message = format!("the loop belongs to the function '{}'", l.function);
+            Err(error(primitive, &block.function, message))
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::loop_tree::{
     Loop, add_block, blocks_in, find_loop, fresh_block_name, has_statements_outside_blocks,
     replace, wrap_in_loops,
 };
-use pliant_tir::index_arithmetic::{ceil_div, is_multiple, product};
+use pliant_tir::index_arithmetic::{ceil_div, is_multiple, not_negative, product};
 
 /// How a split covers iterations that do not fill the inner loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -25,6 +25,9 @@ pub enum Remainder {
     Tail,
 }
 
+/// Maximum product of the factors of a split, with which sums with sizes do not overflow.
+const MAX_FACTOR: i64 = 1 << 40;
+
 /// Splits the loop over `var` into a nest with these extents, outermost first. The extent that is `None` is inferred. Returns the
 /// variables of the new loops.
 pub(crate) fn split(
@@ -33,7 +36,8 @@ pub(crate) fn split(
     factors: &[Option<i64>],
     remainder: Remainder,
 ) -> Step<Vec<Var>> {
-    let old = find_loop(f, var)?;
+    let mut old = find_loop(f, var)?;
+    old.extent = not_negative(f, old.extent);
     let name = f.var(var).name.clone();
     let inferred = inferred_position(factors, &name)?;
     if old.kind != ForKind::Serial {
@@ -43,6 +47,11 @@ pub(crate) fn split(
         factors.iter().flatten().try_fold(1i64, |all, &n| all.checked_mul(n)).ok_or_else(|| {
             format!("the product of the factors of the loop '{name}' overflows 64 bits")
         })?;
+    if known > MAX_FACTOR {
+        return Err(format!(
+            "the product of the factors of the loop '{name}' is more than {MAX_FACTOR}"
+        ));
+    }
     let fills = match inferred {
         Some(_) => is_multiple(f, old.extent, known),
         None => f.as_int(old.extent) == Some(known),
@@ -149,7 +158,7 @@ pub(crate) fn iteration(f: &mut PrimFunc, old: &Loop, index: Expr, limit: Option
     }
     body = outermost_blocks(f, body, &mut |f, mut block| {
         block.predicate = Some(match block.predicate {
-            Some(p) => f.binary(BinOp::And, p, inside),
+            Some(p) => f.binary(BinOp::And, inside, p),
             None => inside,
         });
         block

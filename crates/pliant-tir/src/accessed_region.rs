@@ -4,7 +4,8 @@ use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, PrimFunc, Stmt, StmtData, Var};
 use rustc_hash::FxHashMap;
 
-use crate::index_arithmetic::{linear_index, product, sum};
+use crate::access_guards::reads_memory;
+use crate::index_arithmetic::{is_non_negative, linear_index, product, sum};
 use crate::statement_traversal::{children, direct_exprs, substitute_expr};
 
 /// Which accesses of a buffer count.
@@ -160,6 +161,10 @@ fn index_range(f: &mut PrimFunc, access: &Access, dim: usize) -> Option<IndexRan
     let is_inner = |v: Var| access.inner.iter().any(|l| l.var == v);
     let linear = linear_index(f, access.indices[dim], &is_inner)?;
     let mut range = IndexRange { terms: Vec::new(), constant: 0, extent: f.int(1) };
+    // Memory may change between two accesses.
+    if linear.rest.iter().any(|&(e, _)| reads_memory(f, e)) {
+        return None;
+    }
     for &(e, factor) in &linear.rest {
         match f.as_int(e) {
             Some(value) => {
@@ -171,11 +176,17 @@ fn index_range(f: &mut PrimFunc, access: &Access, dim: usize) -> Option<IndexRan
     range.terms.sort();
     for (var, factor) in linear.terms {
         let l = access.inner.iter().find(|l| l.var == var)?;
-        let one = f.int(-1);
-        let last = sum(f, l.extent, one);
-        let factor_expr = f.int(factor.abs());
-        let span = product(f, last, factor_expr);
-        range.extent = sum(f, range.extent, span);
+        let minus_one = f.int(-1);
+        let last = sum(f, l.extent, minus_one);
+        let magnitude = factor.checked_abs()?;
+        range.extent = match (f.as_int(range.extent), magnitude) {
+            (Some(1), 1) => l.extent,
+            _ => {
+                let magnitude = f.int(magnitude);
+                let span = product(f, last, magnitude);
+                sum(f, range.extent, span)
+            }
+        };
         let first = f.as_int(l.min)?;
         range.constant = range.constant.checked_add(first.checked_mul(factor)?)?;
         if factor < 0 {
@@ -263,7 +274,7 @@ pub fn inside_condition(
     }
     let below = f.binary(BinOp::Lt, index, size);
     if constant_bounds(f, index, loops).is_some_and(|(low, _)| low >= 0)
-        || is_non_negative(f, index)
+        || is_non_negative(f, index, loops)
     {
         return Some(below);
     }
@@ -288,16 +299,4 @@ fn constant_bounds(f: &PrimFunc, index: Expr, loops: &[EnclosingLoop]) -> Option
         (low, high) = (low.checked_add(a.min(b))?, high.checked_add(a.max(b))?);
     }
     Some((low, high))
-}
-
-/// Whether an index is a sum of products of variables and non-negative constants. Loop variables and sizes are not negative.
-fn is_non_negative(f: &PrimFunc, index: Expr) -> bool {
-    match *f.expr(index) {
-        ExprData::Int(value, _) => value >= 0,
-        ExprData::Var(_) => true,
-        ExprData::Binary(BinOp::Add | BinOp::Mul, a, b) => {
-            is_non_negative(f, a) && is_non_negative(f, b)
-        }
-        _ => false,
-    }
 }

@@ -4,13 +4,16 @@
 //! accesses of a buffer are in one loop, and every iteration writes the elements that it reads, this pass allocates the buffer in
 //! the loop, with the size of the region that one iteration uses.
 
-use pliant_ir::tir::{Buffer, BufferData, Expr, ExprData, PrimFunc, Stmt, StmtData};
-
+use pliant_ir::tir::{
+    Buffer, BufferData, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Var,
+};
 use rustc_hash::FxHashSet;
 
+use crate::access_guards::reads_memory;
 use crate::accessed_region::{Accesses, DimRange, accessed_region, relative_index};
 use crate::clear_scratch_buffers;
 use crate::fully_written_buffers::stmt_fully_writes;
+use crate::index_arithmetic::{linear_index, not_negative};
 use crate::lowering_error::LowerError;
 use crate::lowering_pipeline::is_scheduled;
 use crate::statement_traversal::{
@@ -34,7 +37,59 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     for (_, buffer) in allocated {
         compact(f, buffer);
     }
+    let body = f.body;
+    f.body = make_shared_writes_serial(f, body);
     Ok(())
+}
+
+/// Makes parallel and vectorized loops serial whose iterations use a temporary that is allocated outside and that they both write
+/// and read, unless different iterations provably write different elements: the iterations share the elements that a producer in
+/// the loop recomputes.
+fn make_shared_writes_serial(f: &mut PrimFunc, s: Stmt) -> Stmt {
+    let parameters: Vec<Buffer> = f.buffer_map.values().copied().collect();
+    map_stmts(f, s, &mut |f, s| {
+        let StmtData::For { var, min, extent, kind, body, annotations } = f.stmt(s).clone() else {
+            return None;
+        };
+        if !matches!(kind, ForKind::Parallel | ForKind::Vectorized) {
+            return None;
+        }
+        let (mut stored, mut local) = (FxHashSet::default(), FxHashSet::default());
+        for_each_stmt(f, body, &mut |_, data| match data {
+            StmtData::Store { buffer, .. } => drop(stored.insert(*buffer)),
+            StmtData::Alloc(buffer, _) => drop(local.insert(*buffer)),
+            _ => {}
+        });
+        let mut shared: Vec<Buffer> =
+            stored.into_iter().filter(|b| !local.contains(b) && !parameters.contains(b)).collect();
+        shared.sort();
+        let is_shared = shared
+            .into_iter()
+            .any(|b| statement_loads(f, body, b) && !writes_disjoint(f, var, body, b));
+        is_shared.then(|| {
+            let kind = ForKind::Serial;
+            f.add_stmt(StmtData::For { var, min, extent, kind, body, annotations })
+        })
+    })
+}
+
+/// Whether a statement loads from a buffer.
+fn statement_loads(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
+    let mut found = false;
+    for_each_stmt(f, s, &mut |_, data| direct_exprs(data, |e| found |= loads(f, e, buffer)));
+    found
+}
+
+/// Whether different iterations of a loop provably access different elements of a buffer: in one dim, the index of the iteration is
+/// multiplied by at least the number of elements that an iteration accesses.
+fn writes_disjoint(f: &mut PrimFunc, var: Var, body: Stmt, buffer: Buffer) -> bool {
+    let region = accessed_region(f, body, buffer, Accesses::All);
+    region.iter().any(|range| {
+        let step = linear_index(f, range.min, &|v| v == var)
+            .and_then(|linear| linear.terms.first().map(|(_, factor)| factor.abs()));
+        let extent = f.as_int(range.extent);
+        !range.is_whole && step.zip(extent).is_some_and(|(step, extent)| step >= extent)
+    })
 }
 
 /// Zero-fills the buffers of a scheduled function that are not provably written before they are read. Runs after
@@ -65,24 +120,27 @@ fn compact(f: &mut PrimFunc, buffer: Buffer) {
     let Some((user, loops)) = new_body.and_then(|inner| innermost_user(f, inner, buffer)) else {
         return;
     };
-    if loops == 0 {
+    if loops == 0 || takes_address(f, user, buffer) {
         return;
     }
     let region = accessed_region(f, user, buffer, Accesses::All);
     let BufferData { name, dtype, scope, .. } = f.buffer(buffer).clone();
+    // Loops inside may have no iterations.
+    let shape = region.iter().map(|range| not_negative(f, range.extent)).collect();
     let small = f.add_buffer(BufferData {
         name,
         dtype,
-        shape: region.iter().map(|range| range.extent).collect(),
+        shape,
         strides: Vec::new(),
         elem_offset: None,
         scope,
     });
     let rewritten = with_buffer(f, user, buffer, small, &region);
-    // Conditions only restrict the elements, so an iteration that would write what it reads without them does so with them.
+    // Conditions on indices only restrict the elements, so an iteration that would write what it reads without them does so with
+    // them.
     let unconditional = map_stmts(f, rewritten, &mut |f, s| match *f.stmt(s) {
-        StmtData::If(_, then, None) => Some(then),
-        StmtData::Assert(_, _, body) => Some(body),
+        StmtData::If(condition, then, None) if !reads_memory(f, condition) => Some(then),
+        StmtData::Assert(condition, _, body) if !reads_memory(f, condition) => Some(body),
         _ => None,
     });
     if !stmt_fully_writes(f, unconditional, small) {
@@ -91,6 +149,21 @@ fn compact(f: &mut PrimFunc, buffer: Buffer) {
     let allocation = f.add_stmt(StmtData::Alloc(small, rewritten));
     let body = f.body;
     f.body = replace(f, body, (user, allocation), buffer);
+}
+
+/// Whether a statement takes the address of a buffer, so that it may access any element.
+fn takes_address(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
+    let mut found = false;
+    for_each_stmt(f, s, &mut |_, data| {
+        direct_exprs(data, |e| {
+            pliant_ir::tir::visit::for_each_expr(f, e, |e| {
+                if let ExprData::Call(Intrin::AddressOf | Intrin::CallKernel, args, _) = f.expr(e) {
+                    found |= args.iter().any(|&arg| loads(f, arg, buffer));
+                }
+            });
+        });
+    });
+    found
 }
 
 /// Returns the innermost statement that contains all accesses of a buffer, and the number of loops around it inside `s`.

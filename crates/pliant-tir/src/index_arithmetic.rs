@@ -3,6 +3,8 @@
 use crate::statement_traversal::uses_any;
 use pliant_ir::tir::{BinOp, Expr, ExprData, PrimFunc, Var};
 
+use crate::accessed_region::EnclosingLoop;
+
 /// Whether a size is a multiple of a constant, for sizes that are products with a constant factor.
 pub fn is_multiple(f: &PrimFunc, size: Expr, divisor: i64) -> bool {
     constant_factor(f, size).checked_rem(divisor) == Some(0)
@@ -34,6 +36,40 @@ pub fn ceil_div(f: &mut PrimFunc, size: Expr, divisor: i64) -> Expr {
         false => f.add(size, rounding),
     };
     f.binary(BinOp::FloorDiv, sum, divisor_expr)
+}
+
+/// Whether an index or extent is provably not negative: a sum, product or quotient of dims of buffers, variables of loops that
+/// start at 0, and constants.
+pub fn is_non_negative(f: &PrimFunc, e: Expr, loops: &[EnclosingLoop]) -> bool {
+    let holds = |e: Expr| is_non_negative(f, e, loops);
+    match *f.expr(e) {
+        ExprData::Int(value, _) => value >= 0,
+        ExprData::Var(v) => match loops.iter().find(|l| l.var == v) {
+            Some(l) => f.as_int(l.min).is_some_and(|min| min >= 0),
+            None => is_dim(f, v),
+        },
+        ExprData::Binary(BinOp::Add | BinOp::Mul, a, b) => holds(a) && holds(b),
+        ExprData::Binary(BinOp::FloorDiv, a, b) => holds(a) && f.as_int(b).is_some_and(|b| b > 0),
+        ExprData::Binary(BinOp::Max, a, b) => holds(a) || holds(b),
+        _ => false,
+    }
+}
+
+/// Whether a variable is a dim of a parameter, which is not negative.
+fn is_dim(f: &PrimFunc, v: Var) -> bool {
+    let mut buffers = f.buffer_map.values();
+    buffers.any(|&b| {
+        f.buffer(b).shape.iter().any(|&dim| matches!(f.expr(dim), ExprData::Var(d) if *d == v))
+    })
+}
+
+/// Returns a number of iterations: `extent`, or 0 if it may be negative and is.
+pub fn not_negative(f: &mut PrimFunc, extent: Expr) -> Expr {
+    if is_non_negative(f, extent, &[]) {
+        return extent;
+    }
+    let zero = f.int(0);
+    f.binary(BinOp::Max, extent, zero)
 }
 
 /// Returns the product of two sizes; constants are folded.
@@ -91,11 +127,7 @@ fn decompose(
     let is_fixed = !uses_any(f, e, is_inner);
     match *f.expr(e) {
         ExprData::Var(var) if !is_fixed => {
-            match linear.terms.iter_mut().find(|(v, _)| *v == var) {
-                Some((_, sum)) => *sum += factor,
-                None => linear.terms.push((var, factor)),
-            }
-            return true;
+            return add_term(&mut linear.terms, var, factor);
         }
         ExprData::Binary(BinOp::Add, a, b) => {
             return decompose(f, a, factor, is_inner, linear)
@@ -103,7 +135,7 @@ fn decompose(
         }
         ExprData::Binary(BinOp::Sub, a, b) => {
             return decompose(f, a, factor, is_inner, linear)
-                && decompose(f, b, -factor, is_inner, linear);
+                && factor.checked_neg().is_some_and(|f2| decompose(f, b, f2, is_inner, linear));
         }
         ExprData::Binary(BinOp::Mul, a, b) => {
             let constant = match (f.as_int(a), f.as_int(b)) {
@@ -121,9 +153,33 @@ fn decompose(
     if !is_fixed {
         return false;
     }
-    match linear.rest.iter_mut().find(|(known, _)| *known == e) {
-        Some((_, sum)) => *sum += factor,
-        None => linear.rest.push((e, factor)),
+    add_term(&mut linear.rest, e, factor)
+}
+
+/// Adds a multiple of a term to a sum. Returns whether the factor fits 64 bits.
+fn add_term<T: PartialEq>(terms: &mut Vec<(T, i64)>, term: T, factor: i64) -> bool {
+    match terms.iter_mut().find(|(known, _)| *known == term) {
+        Some((_, sum)) => match sum.checked_add(factor) {
+            Some(total) => {
+                *sum = total;
+                true
+            }
+            None => false,
+        },
+        None => {
+            terms.push((term, factor));
+            true
+        }
     }
-    true
+}
+
+/// Collects the operands of nested conjunctions.
+pub fn conjuncts(f: &PrimFunc, e: Expr, out: &mut Vec<Expr>) {
+    match *f.expr(e) {
+        ExprData::Binary(BinOp::And, a, b) => {
+            conjuncts(f, a, out);
+            conjuncts(f, b, out);
+        }
+        _ => out.push(e),
+    }
 }

@@ -18,6 +18,7 @@
 //! | `accessed_region`, `index_arithmetic` | the region of a buffer that a statement accesses; linear indices |
 //! | `compact_buffers` | CompactBuffers: shrinks buffers of scheduled functions to the region that a loop uses |
 //! | `contract_products` | ContractProducts: fused multiply-add in the accumulations of scheduled functions |
+//! | `estimate_parallel_work` | EstimateParallelWork: the work of an iteration of parallel loops of scheduled functions |
 //! | `partition_loops` | PartitionLoops: splits loops of scheduled functions so that conditions disappear |
 //! | `lower_block_init`, `convert_blocks_to_loops` | LowerInitBlock and ConvertBlocksToLoops: replace blocks by statements in plain loops |
 //! | `unroll_loops`, `flatten_buffers`, `simplify_loop_functions`, `vectorize_loops` | lower loops to the lowered form |
@@ -33,6 +34,7 @@ pub mod code_generator_vectors;
 mod compact_buffers;
 mod contract_products;
 pub mod convert_blocks_to_loops;
+mod estimate_parallel_work;
 pub mod flatten_buffers;
 pub mod format_index_expressions;
 pub mod fully_written_buffers;

@@ -7,9 +7,9 @@ use pliant_ir::tir::PrimFunc;
 use crate::lowering_error::LowerError;
 use crate::{
     check_bounds, clear_scratch_buffers, compact_buffers, contract_products,
-    convert_blocks_to_loops, flatten_buffers, inline_elementwise_stages, lower_block_init,
-    partition_loops, reuse_output_buffer, schedule, simplify_loop_functions, stack_guard,
-    unroll_loops, vectorize_loops,
+    convert_blocks_to_loops, estimate_parallel_work, flatten_buffers, inline_elementwise_stages,
+    lower_block_init, partition_loops, reuse_output_buffer, schedule, simplify_loop_functions,
+    stack_guard, unroll_loops, vectorize_loops,
 };
 
 /// A lowering pass, which transforms one loop function in place.
@@ -88,6 +88,12 @@ pub const PASSES: &[PrimPass] = &[
         name: "ClearScheduledScratch",
         doc: "zero-fill buffers of scheduled functions that are not provably written before they are read",
         run: compact_buffers::clear_unwritten,
+        skips_scheduled: false,
+    },
+    PrimPass {
+        name: "EstimateParallelWork",
+        doc: "estimate the work of an iteration of the parallel loops of scheduled functions",
+        run: estimate_parallel_work::run,
         skips_scheduled: false,
     },
     PrimPass {

@@ -9,7 +9,7 @@ use pliant_ir::tir::{BinOp, Expr, ExprData, ForKind, PrimFunc, Stmt, StmtData, V
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::access_guards::reads_memory;
-use crate::index_arithmetic::{linear_index, product, sum};
+use crate::index_arithmetic::{conjuncts, linear_index, product, sum};
 use crate::lowering_error::LowerError;
 use crate::lowering_pipeline::is_scheduled;
 use crate::statement_traversal::{
@@ -115,17 +115,6 @@ fn removable_conditions(f: &mut PrimFunc, var: Var, body: Stmt) -> Vec<Condition
         }
     }
     found
-}
-
-/// Collects the operands of nested conjunctions.
-fn conjuncts(f: &PrimFunc, e: Expr, out: &mut Vec<Expr>) {
-    match *f.expr(e) {
-        ExprData::Binary(BinOp::And, a, b) => {
-            conjuncts(f, a, out);
-            conjuncts(f, b, out);
-        }
-        _ => out.push(e),
-    }
 }
 
 /// Returns the number of first iterations of the loop over `var` in which the condition `index < limit` holds for all values of the

@@ -1,0 +1,408 @@
+//! Dependences between the statements of a function: which buffers they read and write, and whether a block can be moved.
+
+use pliant_ir::tir::visit::for_each_expr;
+use pliant_ir::tir::{
+    BinOp, Buffer, Expr, ExprData, Intrin, KernelCall, PrimFunc, Stmt, StmtData, Var,
+};
+use pliant_tir::accessed_region::{Accesses, DimRange, accessed_region};
+use pliant_tir::index_arithmetic::{conjuncts, linear_index};
+use pliant_tir::statement_traversal::{children, direct_exprs, for_each_stmt};
+
+use crate::cache::outermost_statement;
+use crate::error::Step;
+use crate::loop_tree::Loop;
+
+/// A block, or a statement that stores or calls functions outside of blocks.
+pub(crate) struct Leaf {
+    /// The statement.
+    pub stmt: Stmt,
+    /// The name of the block, or a description of the statement.
+    pub name: String,
+    /// The buffers that it reads, including those that it also writes.
+    pub reads: Vec<Buffer>,
+    /// The buffers that it writes.
+    pub writes: Vec<Buffer>,
+    /// Whether it passes buffers to kernels or other functions.
+    pub calls: bool,
+}
+
+impl Leaf {
+    fn of(f: &PrimFunc, stmt: Stmt, name: String) -> Leaf {
+        let (mut reads, mut writes, mut calls) = (Vec::new(), Vec::new(), false);
+        for_each_stmt(f, stmt, &mut |_, data| {
+            if let StmtData::Store { buffer, .. } = data {
+                writes.push(*buffer);
+            }
+            direct_exprs(data, |e| calls |= expr_accesses(f, e, &mut reads, &mut writes));
+            if let StmtData::Block(b) = data {
+                let bindings = b.iters.iter().map(|it| it.binding).chain(b.predicate);
+                bindings.for_each(|e| calls |= expr_accesses(f, e, &mut reads, &mut writes));
+            }
+        });
+        for list in [&mut reads, &mut writes] {
+            list.sort();
+            list.dedup();
+        }
+        Leaf { stmt, name, reads, writes, calls }
+    }
+
+    /// Whether the statement reads or writes one of the buffers.
+    fn touches(&self, buffers: &[Buffer]) -> bool {
+        self.reads.iter().chain(&self.writes).any(|b| buffers.contains(b))
+    }
+
+    /// A buffer of the list that the statement writes.
+    fn written(&self, buffers: &[Buffer]) -> Option<Buffer> {
+        self.writes.iter().copied().find(|b| buffers.contains(b))
+    }
+}
+
+/// Collects the buffers that an expression reads, and those that functions may write. Returns whether it passes buffers to functions.
+fn expr_accesses(f: &PrimFunc, e: Expr, reads: &mut Vec<Buffer>, writes: &mut Vec<Buffer>) -> bool {
+    let mut calls = false;
+    for_each_expr(f, e, |e| match f.expr(e) {
+        ExprData::Load(buffer, _) => reads.push(*buffer),
+        ExprData::Call(Intrin::CallKernel, ..) => {
+            calls = true;
+            let call = KernelCall::of(f, e);
+            for (role, buffer) in call.iter().flat_map(KernelCall::buffers) {
+                reads.push(buffer);
+                if role.is_written() {
+                    writes.push(buffer);
+                }
+            }
+        }
+        // The function may write through the addresses that it receives.
+        ExprData::Call(Intrin::CallExtern | Intrin::CallPacked, args, _) => {
+            calls = true;
+            for &arg in args {
+                for_each_expr(f, arg, |e| {
+                    if let ExprData::Load(buffer, _) = f.expr(e) {
+                        writes.push(*buffer);
+                    }
+                });
+            }
+        }
+        _ => {}
+    });
+    calls
+}
+
+/// The leaves of a statement, in the order of the text.
+pub(crate) fn leaves(f: &PrimFunc, s: Stmt) -> Vec<Leaf> {
+    fn collect(f: &PrimFunc, s: Stmt, out: &mut Vec<Leaf>) {
+        match f.stmt(s) {
+            StmtData::Block(b) if !b.iters.is_empty() => {
+                out.push(Leaf::of(f, s, format!("the block '{}'", b.name)));
+            }
+            StmtData::Store { buffer, .. } => {
+                let name = format!("a store to '{}' outside of blocks", f.buffer(*buffer).name);
+                out.push(Leaf::of(f, s, name));
+            }
+            StmtData::Evaluate(_) | StmtData::While(..) => {
+                out.push(Leaf::of(f, s, "a statement outside of blocks".into()));
+            }
+            data => children(data).into_iter().for_each(|c| collect(f, c, out)),
+        }
+    }
+    let mut out = Vec::new();
+    collect(f, s, &mut out);
+    out
+}
+
+/// The leaves of a function around a move of a block from its outermost statement to another one.
+struct Move {
+    block: Leaf,
+    /// The other leaves in the outermost statement of the block.
+    around: Vec<Leaf>,
+    /// The leaves strictly between the two outermost statements.
+    between: Vec<Leaf>,
+    /// The leaves in the outermost statement of the target.
+    at_target: Vec<Leaf>,
+}
+
+impl Move {
+    /// Finds the leaves for a move of a block into a loop, which must be in another outermost statement, later or earlier.
+    fn new(f: &PrimFunc, block: Stmt, name: &str, target: &Loop, is_later: bool) -> Step<Move> {
+        let from = outermost_statement(f, name)?;
+        let to = outermost_of(f, target.stmt)?;
+        if from == to {
+            return Err(format!(
+                "the block '{name}' and the loop '{}' are in the same outermost loop already",
+                f.var(target.var).name
+            ));
+        }
+        let all = leaves(f, f.body);
+        let inside = |outer: Stmt| -> Vec<Stmt> {
+            leaves(f, outer).into_iter().map(|leaf| leaf.stmt).collect()
+        };
+        let (in_from, in_to) = (inside(from), inside(to));
+        let position = |list: &[Stmt]| all.iter().position(|leaf| list.contains(&leaf.stmt));
+        let (Some(start), Some(end)) = (position(&in_from), position(&in_to)) else {
+            return Err(format!("the block '{name}' or the loop contains no statements"));
+        };
+        if (start < end) != is_later {
+            return Err(format!(
+                "the loop '{}' is {} the block '{name}'",
+                f.var(target.var).name,
+                if is_later { "in front of" } else { "behind" }
+            ));
+        }
+        let (low, high) = (start.min(end), start.max(end));
+        let (mut around, mut between, mut at_target) = (Vec::new(), Vec::new(), Vec::new());
+        let mut moved = None;
+        for (i, leaf) in all.into_iter().enumerate() {
+            if leaf.stmt == block {
+                moved = Some(leaf);
+            } else if in_from.contains(&leaf.stmt) {
+                around.push(leaf);
+            } else if in_to.contains(&leaf.stmt) {
+                at_target.push(leaf);
+            } else if (low..high).contains(&i) {
+                between.push(leaf);
+            }
+        }
+        let path = crate::loop_tree::path_to(f, &|s, _| s == block);
+        if path.iter().any(|&s| matches!(f.stmt(s), StmtData::If(..) | StmtData::While(..))) {
+            return Err(format!("the block '{name}' runs under a condition"));
+        }
+        let block =
+            moved.ok_or_else(|| format!("the block '{name}' is inside of another block"))?;
+        Ok(Move { block, around, between, at_target })
+    }
+}
+
+/// Returns the statement around a statement that is outermost except for allocations, root blocks and sequences.
+fn outermost_of(f: &PrimFunc, s: Stmt) -> Step<Stmt> {
+    let path = crate::loop_tree::path_to(f, &|x, _| x == s);
+    let is_wrapper = |&s: &Stmt| match f.stmt(s) {
+        StmtData::Alloc(..) | StmtData::Seq(_) => true,
+        StmtData::Block(b) => b.iters.is_empty(),
+        _ => false,
+    };
+    path.iter().find(|&s| !is_wrapper(s)).copied().ok_or_else(|| "the loop does not exist".into())
+}
+
+/// Fails if another leaf writes what a block reads or writes, or, unless `may_read`, reads what it writes.
+fn check_leaf(f: &PrimFunc, leaf: &Leaf, block: &Leaf, may_read: bool) -> Step<()> {
+    if let Some(buffer) = leaf.written(&block.reads) {
+        return Err(format!(
+            "{} writes '{}', which {} reads",
+            leaf.name,
+            f.buffer(buffer).name,
+            block.name
+        ));
+    }
+    let conflict = match may_read {
+        true => leaf.written(&block.writes).is_some(),
+        false => leaf.touches(&block.writes),
+    };
+    if conflict {
+        return Err(format!("{} uses what {} writes", leaf.name, block.name));
+    }
+    Ok(())
+}
+
+/// Fails unless a block can move to a later loop, in front of the statements there that read its result.
+pub(crate) fn check_move_later(f: &PrimFunc, block: Stmt, name: &str, target: &Loop) -> Step<()> {
+    let moved = Move::new(f, block, name, target, true)?;
+    let others = moved.around.iter().chain(&moved.between);
+    others.into_iter().try_for_each(|leaf| check_leaf(f, leaf, &moved.block, false))?;
+    let inside: Vec<Stmt> = leaves(f, target.body).into_iter().map(|leaf| leaf.stmt).collect();
+    for leaf in &moved.at_target {
+        check_leaf(f, leaf, &moved.block, inside.contains(&leaf.stmt))?;
+        if leaf.calls && leaf.touches(&moved.block.writes) {
+            return Err(format!(
+                "{} passes the result of the block '{name}' to a function",
+                leaf.name
+            ));
+        }
+    }
+    // Statements behind the target must not read the result, which is only computed for the loop.
+    let reads_later = leaves(f, f.body).into_iter().find(|leaf| {
+        leaf.stmt != block && !inside.contains(&leaf.stmt) && leaf.touches(&moved.block.writes)
+    });
+    match reads_later {
+        Some(leaf) => Err(format!(
+            "{} uses the result of the block '{name}' outside of the loop '{}'",
+            leaf.name,
+            f.var(target.var).name
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Fails unless a block can move to an earlier loop, behind the statements there that write `operand`.
+pub(crate) fn check_move_earlier(
+    f: &PrimFunc,
+    block: Stmt,
+    name: &str,
+    target: &Loop,
+    operand: Buffer,
+) -> Step<()> {
+    let mut moved = Move::new(f, block, name, target, false)?;
+    if let Some(&buffer) = moved.block.reads.iter().find(|b| moved.block.writes.contains(b)) {
+        let buffer = &f.buffer(buffer).name;
+        return Err(format!("the block '{name}' reads '{buffer}', which it writes"));
+    }
+    let inside: Vec<Stmt> = leaves(f, target.body).into_iter().map(|leaf| leaf.stmt).collect();
+    if let Some(leaf) = leaves(f, f.body)
+        .into_iter()
+        .find(|leaf| leaf.writes.contains(&operand) && !inside.contains(&leaf.stmt))
+    {
+        return Err(format!(
+            "{} writes '{}' outside of the loop '{}'",
+            leaf.name,
+            f.buffer(operand).name,
+            f.var(target.var).name
+        ));
+    }
+    let others = moved.around.iter().chain(&moved.between);
+    others.into_iter().try_for_each(|leaf| check_leaf(f, leaf, &moved.block, false))?;
+    moved.block.reads.retain(|&b| b != operand);
+    moved.at_target.iter().try_for_each(|leaf| check_leaf(f, leaf, &moved.block, false))
+}
+
+/// Fails if another statement, from the outermost statement of a block on, writes what the block reads or writes.
+pub(crate) fn check_inputs_stay(f: &PrimFunc, block: Stmt, name: &str) -> Step<()> {
+    let start = outermost_statement(f, name)?;
+    let first = leaves(f, start).first().map(|leaf| leaf.stmt);
+    let all = leaves(f, f.body);
+    let Some(moved) = all.iter().find(|leaf| leaf.stmt == block) else {
+        return Err(format!("the block '{name}' is inside of another block"));
+    };
+    let from = all.iter().position(|leaf| Some(leaf.stmt) == first).unwrap_or(0);
+    let later = all[from..].iter().filter(|leaf| leaf.stmt != block);
+    later.into_iter().try_for_each(|leaf| check_leaf(f, leaf, moved, true))?;
+    // Statements in front would read elements that have not been written.
+    match all[..from].iter().find(|leaf| leaf.touches(&moved.writes)) {
+        Some(leaf) => {
+            Err(format!("{} uses what the block '{name}' writes, in front of it", leaf.name))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Fails unless the iterations of a loop body can run in any order. For each buffer that a statement writes and another one uses,
+/// either the iterations of the loop over `var` access different elements, or what a statement reads or writes was written earlier
+/// in the same iteration.
+pub(crate) fn check_iterations_independent(
+    f: &mut PrimFunc,
+    body: Stmt,
+    var: Option<Var>,
+) -> Step<()> {
+    let all = leaves(f, body);
+    for (j, writer) in all.iter().enumerate() {
+        for &buffer in &writer.writes {
+            let is_user = |leaf: &Leaf| leaf.touches(&[buffer]);
+            let users = all.iter().enumerate().filter(|(i, leaf)| *i != j && is_user(leaf));
+            let users: Vec<(usize, &Leaf)> = users.collect();
+            if users.is_empty() || var.is_some_and(|var| are_disjoint(f, body, var, buffer)) {
+                continue;
+            }
+            for (i, user) in users {
+                let stmts = (writer.stmt, user.stmt);
+                let reads = |f: &mut PrimFunc, selected| {
+                    reads_what_is_written(f, stmts, body, buffer, selected)
+                };
+                // A statement in front of the writer uses elements of an earlier iteration, unless it writes them before.
+                let is_local = !user.calls
+                    && !writer.calls
+                    && !skips_iterations(f, writer.stmt)
+                    && match j < i {
+                        true => reads(f, Accesses::All),
+                        false => !user.reads.contains(&buffer) && reads(f, Accesses::Stores),
+                    };
+                if !is_local {
+                    return Err(format!(
+                        "{} and {} may use the same elements of '{}' in different iterations",
+                        writer.name,
+                        user.name,
+                        f.buffer(buffer).name
+                    ));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a block has a predicate that may skip elements of its axes: a condition other than the bounds of an axis.
+pub(crate) fn skips_iterations(f: &PrimFunc, block: Stmt) -> bool {
+    let StmtData::Block(block) = f.stmt(block) else { return false };
+    let mut conditions = Vec::new();
+    if let Some(predicate) = block.predicate {
+        conjuncts(f, predicate, &mut conditions);
+    }
+    let is_bound = |e: &Expr| match *f.expr(*e) {
+        ExprData::Binary(BinOp::Lt, a, b) => {
+            block.iters.iter().any(|it| it.binding == a && it.extent == b)
+        }
+        ExprData::Binary(BinOp::Ge, a, b) => {
+            block.iters.iter().any(|it| it.binding == a && it.min == b)
+        }
+        _ => false,
+    };
+    !conditions.iter().all(is_bound)
+}
+
+/// Whether different iterations of the loop over a variable provably access different elements of a buffer: in one dim, the index of
+/// the iteration is multiplied by at least the number of elements that an iteration accesses.
+fn are_disjoint(f: &mut PrimFunc, body: Stmt, var: Var, buffer: Buffer) -> bool {
+    let region = accessed_region(f, body, buffer, Accesses::All);
+    region.iter().any(|range| {
+        let step = linear_index(f, range.min, &|v| v == var)
+            .and_then(|linear| linear.terms.first().and_then(|(_, factor)| factor.checked_abs()));
+        let extent = f.as_int(range.extent);
+        !range.is_whole && step.zip(extent).is_some_and(|(step, extent)| step >= extent)
+    })
+}
+
+/// Whether the elements of a buffer that the second leaf reads, or writes, in an iteration of a loop body are among those that the
+/// first one writes.
+fn reads_what_is_written(
+    f: &mut PrimFunc,
+    (writer, reader): (Stmt, Stmt),
+    body: Stmt,
+    buffer: Buffer,
+    selected: Accesses,
+) -> bool {
+    let written = accessed_region_of(f, body, writer, buffer, Accesses::Stores);
+    let read = accessed_region_of(f, body, reader, buffer, selected);
+    written.iter().zip(&read).all(|(w, r)| contains(f, w, r))
+}
+
+/// Whether a range contains another one.
+fn contains(f: &PrimFunc, outer: &DimRange, inner: &DimRange) -> bool {
+    if outer.is_whole || (outer.min == inner.min && outer.extent == inner.extent) {
+        return true;
+    }
+    let ((terms, start), (inner_terms, inner_start)) = (&outer.min_terms, &inner.min_terms);
+    if inner.is_whole || terms != inner_terms || inner_start < start {
+        return false;
+    }
+    match (f.as_int(outer.extent), f.as_int(inner.extent)) {
+        (Some(outer), Some(inner)) => inner_start + inner <= start + outer,
+        _ => outer.extent == inner.extent && start == inner_start,
+    }
+}
+
+/// Returns the region that one leaf accesses in an iteration of a loop body.
+fn accessed_region_of(
+    f: &mut PrimFunc,
+    body: Stmt,
+    leaf: Stmt,
+    buffer: Buffer,
+    selected: Accesses,
+) -> Vec<DimRange> {
+    // The loops between the body and the leaf vary.
+    let path = crate::loop_tree::path_to(f, &|s, _| s == leaf);
+    let below = path.iter().position(|&s| s == body).map_or(0, |i| i);
+    let mut nest = leaf;
+    for &s in path[below..].iter().rev() {
+        if crate::loop_tree::as_loop(f, s).is_some() {
+            nest = crate::reorder::with_body(f, s, nest);
+        }
+    }
+    accessed_region(f, nest, buffer, selected)
+}
