@@ -80,6 +80,26 @@ def total(a: T.handle, c: T.handle):
             C[vi] = C[vi] + A[vi, vk]
 
 
+@T.prim_func
+def copy_48(a: T.handle, b: T.handle):
+    A = T.match_buffer(a, (48,), "float32")
+    B = T.match_buffer(b, (48,), "float32")
+    for i in range(48):
+        with T.block("B"):
+            vi = T.axis.spatial(48, i)
+            B[vi] = A[vi]
+
+
+@T.prim_func
+def copy_4_4(a: T.handle, b: T.handle):
+    A = T.match_buffer(a, (4, 4), "float32")
+    B = T.match_buffer(b, (4, 4), "float32")
+    for i, j in T.grid(4, 4):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj]
+
+
 def run_matmul(run: Callable[..., None], size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     a = rng.normal(size=(size, size + 1)).astype(np.float32)
     b = rng.normal(size=(size + 1, size + 2)).astype(np.float32)
@@ -351,28 +371,66 @@ def test_copies_are_independent() -> None:
 
 
 def test_samples_are_recorded_and_replayed() -> None:
-    @T.prim_func
-    def copy(a: T.handle, b: T.handle):
-        A = T.match_buffer(a, (48,), "float32")
-        B = T.match_buffer(b, (48,), "float32")
-        for i in range(48):
-            with T.block("B"):
-                vi = T.axis.spatial(48, i)
-                B[vi] = A[vi]
-
-    sch = Schedule(copy, seed=3)
+    sch = Schedule(copy_48, seed=3)
     (i,) = sch.get_loops(sch.get_block("B"))
     factors = sch.sample_perfect_tile(i, 3, max_innermost_factor=8)
     assert np.prod(factors) == 48 and factors[-1] <= 8
     sch.split(i, factors)
     chosen = sch.sample_categorical([1, 2, 4], [0.5, 0.25, 0.25])
     assert chosen in (1, 2, 4)
-    again = Schedule(copy, seed=9)
+    again = Schedule(copy_48, seed=9)
     sch.trace.apply_to_schedule(again)
     assert again.mod.script() == sch.mod.script()
     assert "decision=" in str(sch.trace)
-    with pytest.raises(ScheduleError):
-        sch.sample_categorical([1], [0.5, 0.5])
+
+
+def test_a_replay_uses_the_samples_that_the_provider_chooses() -> None:
+    sch = Schedule(copy_48, seed=3)
+    (i,) = sch.get_loops(sch.get_block("B"))
+    factors = sch.sample_perfect_tile(i, 2, decision=[12, 4])
+    _, inner = sch.split(i, factors)
+    sch.annotate(inner, "choice", sch.sample_categorical([4, 8], [0.5, 0.5], decision=0))
+    assert "sch.split(loop=l0, factors=[v0, v1])" in str(sch.trace)
+
+    def other(instruction: tir.schedule.Instruction, recorded: Any) -> Any:
+        return [6, 8] if instruction.name == "sample_perfect_tile" else 1
+
+    again = Schedule(copy_48)
+    sch.trace.apply_to_schedule(again, decision_provider=other)
+    text = again.mod.script()
+    assert "T.grid(6, 8)" in text or "range(6)" in text
+    assert '"choice": 8' in text
+
+
+def test_samples_that_are_impossible_are_rejected() -> None:
+    sch = Schedule(copy_48)
+    (i,) = sch.get_loops(sch.get_block("B"))
+    steps: list[Callable[[], object]] = [
+        lambda: sch.sample_categorical([1], [0.5, 0.5]),
+        lambda: sch.sample_categorical([1, 2], [-0.5, 1.5]),
+        lambda: sch.sample_categorical([1, 2], [0.0, 0.0]),
+        lambda: sch.sample_categorical([1, 2], [float("nan"), 1.0]),
+        lambda: sch.sample_categorical([1, 2], [0.5, 0.5], decision=2),
+        lambda: sch.sample_perfect_tile(i, 0),
+        lambda: sch.sample_perfect_tile(i, 2, max_innermost_factor=0),
+        lambda: sch.sample_perfect_tile(i, 2, decision=[-12, -4]),
+        lambda: sch.sample_perfect_tile(i, 2, decision=[7, 7]),
+    ]
+    for step in steps:
+        with pytest.raises(ScheduleError):
+            step()
+
+
+def test_a_replay_on_another_nest_fails_with_the_step() -> None:
+    sch = Schedule(chain)
+    sch.get_loops(sch.get_block("add"))
+    with pytest.raises(ScheduleError, match="get_block in 'main'"):
+        sch.trace.apply_to_schedule(Schedule(copy_48))
+    single = Schedule(copy_48)
+    single.get_loops(single.get_block("B"))
+    other = Schedule(copy_4_4)
+    with pytest.raises(ScheduleError, match="get_loops: returned 2 results, but 1"):
+        single.trace.apply_to_schedule(other)
 
 
 def test_other_functions_of_the_module_stay() -> None:

@@ -5,6 +5,6 @@ from __future__ import annotations
 from pliant._core import BlockRV, LoopRV
 from pliant.error import ScheduleError
 from pliant.tir.schedule.schedule import Schedule
-from pliant.tir.schedule.trace import Instruction, Trace
+from pliant.tir.schedule.trace import ExprRV, Instruction, Trace
 
-__all__ = ["BlockRV", "Instruction", "LoopRV", "Schedule", "ScheduleError", "Trace"]
+__all__ = ["BlockRV", "ExprRV", "Instruction", "LoopRV", "Schedule", "ScheduleError", "Trace"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from pliant import _core
 from pliant._core import BlockRV, IRModule, LoopRV, PrimFunc
 from pliant.error import ScheduleError
-from pliant.tir.schedule.trace import Instruction, Trace
+from pliant.tir.schedule.trace import ExprRV, Instruction, Trace
 
 __all__ = ["Schedule"]
 
@@ -41,7 +42,6 @@ class Schedule:
         enable_check: bool = True,
     ) -> None:
         module = mod if isinstance(mod, IRModule) else IRModule({"main": mod})
-        self._start = module
         self._state = _core.ScheduleState(module)
         self._trace = Trace()
         self._function = "main"
@@ -62,7 +62,7 @@ class Schedule:
     def copy(self) -> Schedule:
         """Returns a copy of the schedule. Loops and blocks of the schedule are valid in the copy, too."""
         new = Schedule.__new__(Schedule)
-        new._start, new._function = self._start, self._function
+        new._function = self._function
         new._state, new._trace = self._state.copy(), Trace(list(self._trace.insts))
         new._random = random.Random()
         new._random.setstate(self._random.getstate())
@@ -238,22 +238,24 @@ class Schedule:
 
     def sample_categorical(
         self, candidates: Sequence[int], probs: Sequence[float], decision: int | None = None
-    ) -> int:
+    ) -> ExprRV:
         """Returns one of the candidates, chosen with these probabilities. ``decision`` is the index of the choice, if it is known."""
         if len(candidates) != len(probs) or not candidates:
             raise ScheduleError(f"sample_categorical: {len(candidates)} candidates have {len(probs)} probabilities")
+        if not all(math.isfinite(p) and p >= 0 for p in probs) or sum(probs) <= 0:
+            raise ScheduleError(f"sample_categorical: {list(probs)} are not probabilities")
         if decision is None:
             decision = self._random.choices(range(len(candidates)), weights=list(probs))[0]
-        if not 0 <= decision < len(candidates):
+        if not isinstance(decision, int) or not 0 <= decision < len(candidates):
             raise ScheduleError(f"sample_categorical: the decision {decision} is not the index of a candidate")
-        chosen = candidates[decision]
+        chosen = ExprRV(candidates[decision])
         arguments = {"candidates": list(candidates), "probs": list(probs)}
         self._record("sample_categorical", arguments, chosen, decision=decision)
         return chosen
 
     def sample_perfect_tile(
         self, loop: LoopRV, n: int, max_innermost_factor: int = 16, decision: Sequence[int] | None = None
-    ) -> list[int]:
+    ) -> list[ExprRV]:
         """Returns ``n`` random factors of a constant loop extent, of which the last is at most ``max_innermost_factor``.
 
         ``decision`` contains the factors, if they are known.
@@ -261,23 +263,26 @@ class Schedule:
         name, extent = self._state.loop_extent(loop)
         if extent is None:
             raise ScheduleError(f"sample_perfect_tile: the loop '{name}' has a symbolic extent")
-        if n < 1:
-            raise ScheduleError(f"sample_perfect_tile: the number of factors must be positive, but is {n}")
-        if decision is None:
-            factors, rest = [1] * n, extent
-            for position in range(n - 1, 0, -1):
-                limit = max_innermost_factor if position == n - 1 else rest
-                choices = [d for d in range(1, min(rest, limit) + 1) if rest % d == 0]
-                factors[position] = self._random.choice(choices or [1])
-                rest //= factors[position]
-            factors[0] = rest
-        else:
-            factors = list(decision)
-        product = 1
-        for factor in factors:
-            product *= factor
-        if len(factors) != n or product != extent:
-            raise ScheduleError(f"sample_perfect_tile: {factors} are not {n} factors of {extent}")
+        if n < 1 or max_innermost_factor < 1:
+            least = min(n, max_innermost_factor)
+            raise ScheduleError(f"sample_perfect_tile: n and max_innermost_factor must be positive, but one is {least}")
+        chosen = self._random_factors(extent, n, max_innermost_factor) if decision is None else list(decision)
+        is_positive = all(isinstance(factor, int) and factor > 0 for factor in chosen)
+        if len(chosen) != n or not is_positive or math.prod(chosen) != extent:
+            raise ScheduleError(f"sample_perfect_tile: {chosen} are not {n} factors of {extent}")
+        factors = [ExprRV(factor) for factor in chosen]
         arguments = {"loop": loop, "n": n, "max_innermost_factor": max_innermost_factor}
-        self._record("sample_perfect_tile", arguments, *factors, decision=factors, many=True)
+        self._record("sample_perfect_tile", arguments, *factors, decision=chosen, many=True)
+        return factors
+
+    def _random_factors(self, extent: int, n: int, max_innermost_factor: int) -> list[int]:
+        """Returns ``n`` random factors of an extent."""
+        factors, rest = [1] * n, max(extent, 0)
+        for position in range(n - 1, 0, -1):
+            limit = max_innermost_factor if position == n - 1 else rest
+            small = [d for d in range(1, min(math.isqrt(rest), limit) + 1) if rest % d == 0]
+            large = [rest // d for d in reversed(small) if d * d != rest and rest // d <= limit]
+            factors[position] = self._random.choice([*small, *large] or [1])
+            rest //= factors[position]
+        factors[0] = rest
         return factors

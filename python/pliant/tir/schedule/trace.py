@@ -7,11 +7,23 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pliant._core import BlockRV, LoopRV
+from pliant.error import ScheduleError
 
 if TYPE_CHECKING:
     from pliant.tir.schedule.schedule import Schedule
 
-__all__ = ["Instruction", "Trace"]
+__all__ = ["ExprRV", "Instruction", "Trace"]
+
+
+class ExprRV(int):
+    """An integer that a sampling primitive returned. If it is the argument of a later primitive, a replay passes the integer that it
+    has sampled instead. The results of arithmetic are plain integers, which a replay repeats.
+    """
+
+
+def _key(value: BlockRV | LoopRV | ExprRV) -> Any:
+    """Returns what identifies a loop, block or sampled integer; equal integers of different samples differ."""
+    return id(value) if isinstance(value, ExprRV) else value
 
 
 @dataclass(frozen=True)
@@ -65,14 +77,15 @@ class Trace:
         ``decision_provider`` returns the choice of each sampling primitive from the instruction and its recorded choice.
         ``remove_postproc`` is accepted for compatibility with TVM; ignored.
 
-        Raises ``ScheduleError`` if a primitive cannot be applied to the module of ``sch``.
+        Raises ``ScheduleError`` if a primitive cannot be applied to the module of ``sch``, or returns another number of loops or
+        blocks. The steps before it stay applied.
         """
         values: dict[Any, Any] = {}
 
         def replaced(value: Any) -> Any:
             if isinstance(value, list | tuple):
                 return [replaced(item) for item in value]
-            return values.get(value, value) if isinstance(value, BlockRV | LoopRV) else value
+            return values.get(_key(value), value) if isinstance(value, BlockRV | LoopRV | ExprRV) else value
 
         for inst in self.insts:
             arguments = {name: replaced(value) for name, value in inst.arguments.items()}
@@ -81,7 +94,9 @@ class Trace:
                 arguments["decision"] = chosen
             result = getattr(sch, inst.name)(*arguments.pop("*", ()), **arguments)
             new = result if isinstance(result, list | tuple) else () if result is None else (result,)
-            values.update((old, made) for old, made in zip(inst.results, new, strict=True) if isinstance(old, BlockRV | LoopRV))
+            if len(new) != len(inst.results):
+                raise ScheduleError(f"{inst.name}: returned {len(new)} results, but {len(inst.results)} when the trace was recorded")
+            values.update((_key(old), made) for old, made in zip(inst.results, new, strict=True))
 
 
 class _Printer:
@@ -105,13 +120,12 @@ class _Printer:
         kind = "b" if isinstance(result, BlockRV) else "l" if isinstance(result, LoopRV) else "v"
         name = f"{kind}{self.counts[kind]}"
         self.counts[kind] += 1
-        if kind != "v":
-            self.names[result] = name
+        self.names[_key(result)] = name
         return name
 
     def value(self, value: Any) -> str:
         if isinstance(value, list | tuple):
             return f"[{', '.join(self.value(item) for item in value)}]"
-        if isinstance(value, BlockRV | LoopRV):
-            return self.names.get(value, repr(value))
+        if isinstance(value, BlockRV | LoopRV | ExprRV):
+            return self.names.get(_key(value), repr(value))
         return repr(value)
