@@ -57,7 +57,8 @@ impl Leaf {
     }
 }
 
-/// Collects the buffers that an expression reads, and those that functions may write. Returns whether it passes buffers to functions.
+/// Collects the buffers that an expression reads, and those that functions may write. Returns whether it passes buffers to
+/// functions.
 fn expr_accesses(f: &PrimFunc, e: Expr, reads: &mut Vec<Buffer>, writes: &mut Vec<Buffer>) -> bool {
     let mut calls = false;
     for_each_expr(f, e, |e| match f.expr(e) {
@@ -346,8 +347,8 @@ pub(crate) fn skips_iterations(f: &PrimFunc, block: Stmt) -> bool {
     !conditions.iter().all(is_bound)
 }
 
-/// Whether different iterations of the loop over a variable provably access different elements of a buffer: in one dim, the index of
-/// the iteration is multiplied by at least the number of elements that an iteration accesses.
+/// Whether different iterations of the loop over a variable provably access different elements of a buffer: in one dim, the index
+/// of the iteration is multiplied by at least the number of elements that an iteration accesses.
 fn are_disjoint(f: &mut PrimFunc, body: Stmt, var: Var, buffer: Buffer) -> bool {
     let region = accessed_region(f, body, buffer, Accesses::All);
     region.iter().any(|range| {
