@@ -51,9 +51,9 @@ impl CodeTarget {
         let isa = isa::selected().map_err(|e| e.to_string())?;
         let (cpu, features) = match isa {
             // Levels of the x86-64 ABI. Without F16C, each conversion of a float16 would be a library call.
-            Isa::Avx2 => ("x86-64-v3".to_string(), "+f16c,+fma".to_string()),
+            Isa::Avx2 => level_target("x86-64-v3", &[])?,
             Isa::Portable if cfg!(target_arch = "x86_64") => {
-                ("x86-64-v2".to_string(), "+avx,+f16c".to_string())
+                level_target("x86-64-v2", &["avx", "f16c"])?
             }
             _ => (
                 TargetMachine::get_host_cpu_name().to_string(),
@@ -114,12 +114,12 @@ impl CodeTarget {
                 level.name
             ));
         }
-        let features: Vec<String> = level.features.iter().map(|name| format!("+{name}")).collect();
+        let (cpu, features) = level_target(level.name, &[])?;
         let has_avx512 = level.features.contains(&"avx512f");
         Ok(CodeTarget {
             triple: Some(triple.to_string()),
-            cpu: level.name.to_string(),
-            features: features.join(","),
+            cpu,
+            features,
             vector_bits: if has_avx512 { 512 } else { 256 },
             has_fma: true,
             has_avx512,
@@ -172,5 +172,28 @@ impl CodeTarget {
         let nounwind = Attribute::get_named_enum_kind_id("nounwind");
         let nounwind = context.create_enum_attribute(nounwind, 0);
         function.add_attribute(AttributeLoc::Function, nounwind);
+    }
+}
+
+/// Returns LLVM's names of a level of x86-64 CPUs and of the instruction sets that its code may use: those of the level, which an
+/// object file lists as requirements, and `more`.
+fn level_target(name: &str, more: &[&str]) -> Result<(String, String), String> {
+    let level = cpu_levels::find(name)?;
+    let features: Vec<String> =
+        level.features.iter().chain(more).map(|feature| format!("+{feature}")).collect();
+    Ok((level.name.to_string(), features.join(",")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_lists_all_its_instruction_sets() {
+        let features = |name, more: &[&str]| level_target(name, more).map(|(_, features)| features);
+        let v3 = features("x86-64-v3", &[]).expect("a level");
+        assert!(["+avx2", "+bmi2", "+f16c", "+fma"].iter().all(|name| v3.contains(name)), "{v3}");
+        let v2 = features("x86-64-v2", &["avx"]).expect("a level");
+        assert!(v2.contains("+sse4.2") && v2.ends_with(",+avx"), "{v2}");
     }
 }
