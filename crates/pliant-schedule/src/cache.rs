@@ -10,8 +10,8 @@ use crate::compute_at::store_axes;
 use crate::dependences::leaves;
 use crate::error::Step;
 use crate::loop_tree::{
-    add_block, blocks_in, find_block, fresh_block_name, loads_of, path_to_block, read_buffers,
-    replace, wrap_in_loops, written_buffers,
+    add_block, blocks_in, find_block, fresh_block_name, loads_of, outermost_statement,
+    path_to_block, read_buffers, replace, wrap_in_loops, written_buffers,
 };
 
 /// Returns the buffer at a position of the list of buffers that a block reads or writes.
@@ -137,18 +137,6 @@ pub(crate) fn set_scope(f: &mut PrimFunc, name: &str, index: usize, scope: Scope
     }
     f.buffer_mut(buffer).scope = scope;
     Ok(())
-}
-
-/// Returns the statement around a block that is outermost except for allocations, root blocks and sequences.
-pub(crate) fn outermost_statement(f: &PrimFunc, block: &str) -> Step<Stmt> {
-    let path = path_to_block(f, block)?;
-    let is_wrapper = |&s: &Stmt| match f.stmt(s) {
-        StmtData::Alloc(..) | StmtData::Seq(_) => true,
-        StmtData::Block(b) => b.iters.is_empty() && *b.name != *block,
-        _ => false,
-    };
-    let found = path.iter().find(|&s| !is_wrapper(s)).copied();
-    found.ok_or_else(|| format!("the block '{block}' has no statements"))
 }
 
 /// Returns a description of the statement inside another one that writes a buffer.

@@ -4,13 +4,12 @@ use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
     BinOp, Buffer, Expr, ExprData, Intrin, KernelCall, PrimFunc, Stmt, StmtData, Var,
 };
-use pliant_tir::accessed_region::{Accesses, DimRange, accessed_region};
-use pliant_tir::index_arithmetic::{conjuncts, linear_index};
+use pliant_tir::accessed_region::{Accesses, DimRange, accessed_region, are_iterations_disjoint};
+use pliant_tir::index_arithmetic::conjuncts;
 use pliant_tir::statement_traversal::{children, direct_exprs, for_each_stmt};
 
-use crate::cache::outermost_statement;
 use crate::error::Step;
-use crate::loop_tree::Loop;
+use crate::loop_tree::{Loop, outermost, outermost_statement, path_to_loop};
 
 /// A block, or a statement that stores or calls functions outside of blocks.
 pub(crate) struct Leaf {
@@ -126,7 +125,7 @@ impl Move {
     /// Finds the leaves for a move of a block into a loop, which must be in another outermost statement, later or earlier.
     fn new(f: &PrimFunc, block: Stmt, name: &str, target: &Loop, is_later: bool) -> Step<Move> {
         let from = outermost_statement(f, name)?;
-        let to = outermost_of(f, target.stmt)?;
+        let to = outermost(f, &path_to_loop(f, target.var)?).ok_or("the loop does not exist")?;
         if from == to {
             return Err(format!(
                 "the block '{name}' and the loop '{}' are in the same outermost loop already",
@@ -171,17 +170,6 @@ impl Move {
             moved.ok_or_else(|| format!("the block '{name}' is inside of another block"))?;
         Ok(Move { block, around, between, at_target })
     }
-}
-
-/// Returns the statement around a statement that is outermost except for allocations, root blocks and sequences.
-fn outermost_of(f: &PrimFunc, s: Stmt) -> Step<Stmt> {
-    let path = crate::loop_tree::path_to(f, &|x, _| x == s);
-    let is_wrapper = |&s: &Stmt| match f.stmt(s) {
-        StmtData::Alloc(..) | StmtData::Seq(_) => true,
-        StmtData::Block(b) => b.iters.is_empty(),
-        _ => false,
-    };
-    path.iter().find(|&s| !is_wrapper(s)).copied().ok_or_else(|| "the loop does not exist".into())
 }
 
 /// Fails if another leaf writes what a block reads or writes, or, unless `may_read`, reads what it writes.
@@ -298,7 +286,9 @@ pub(crate) fn check_iterations_independent(
             let is_user = |leaf: &Leaf| leaf.touches(&[buffer]);
             let users = all.iter().enumerate().filter(|(i, leaf)| *i != j && is_user(leaf));
             let users: Vec<(usize, &Leaf)> = users.collect();
-            if users.is_empty() || var.is_some_and(|var| are_disjoint(f, body, var, buffer)) {
+            if users.is_empty()
+                || var.is_some_and(|var| are_iterations_disjoint(f, body, var, buffer))
+            {
                 continue;
             }
             for (i, user) in users {
@@ -345,18 +335,6 @@ pub(crate) fn skips_iterations(f: &PrimFunc, block: Stmt) -> bool {
         _ => false,
     };
     !conditions.iter().all(is_bound)
-}
-
-/// Whether different iterations of the loop over a variable provably access different elements of a buffer: in one dim, the index
-/// of the iteration is multiplied by at least the number of elements that an iteration accesses.
-fn are_disjoint(f: &mut PrimFunc, body: Stmt, var: Var, buffer: Buffer) -> bool {
-    let region = accessed_region(f, body, buffer, Accesses::All);
-    region.iter().any(|range| {
-        let step = linear_index(f, range.min, &|v| v == var)
-            .and_then(|linear| linear.terms.first().and_then(|(_, factor)| factor.checked_abs()));
-        let extent = f.as_int(range.extent);
-        !range.is_whole && step.zip(extent).is_some_and(|(step, extent)| step >= extent)
-    })
 }
 
 /// Whether the elements of a buffer that the second leaf reads, or writes, in an iteration of a loop body are among those that the

@@ -283,3 +283,20 @@ pub(crate) fn non_spatial_axis(f: &PrimFunc, block: &BlockData, var: Var) -> Opt
     let axis = block.iters.iter().find(|it| it.kind != IterKind::Spatial && uses(it.binding))?;
     Some(f.var(axis.var).name.clone())
 }
+
+/// Returns the outermost statement of a path to a loop or block, except allocations, root blocks and sequences around it.
+pub(crate) fn outermost(f: &PrimFunc, path: &[Stmt]) -> Option<Stmt> {
+    let is_wrapper = |s: Stmt| match f.stmt(s) {
+        StmtData::Alloc(..) | StmtData::Seq(_) => true,
+        StmtData::Block(b) => b.iters.is_empty(),
+        _ => false,
+    };
+    let (last, around) = path.split_last()?;
+    Some(around.iter().copied().find(|&s| !is_wrapper(s)).unwrap_or(*last))
+}
+
+/// Returns the outermost statement around a block, as [`outermost`].
+pub(crate) fn outermost_statement(f: &PrimFunc, block: &str) -> Step<Stmt> {
+    let path = path_to_block(f, block)?;
+    outermost(f, &path).ok_or_else(|| format!("the block '{block}' has no statements"))
+}

@@ -7,7 +7,7 @@ use pliant_ir::tir::{
     StmtData, Var,
 };
 use pliant_tir::index_arithmetic::linear_index;
-use pliant_tir::statement_traversal::{substitute, substitute_expr, uses_any};
+use pliant_tir::statement_traversal::{loads, substitute, substitute_expr, uses_any};
 use rustc_hash::FxHashMap;
 
 use crate::buffers::allocate;
@@ -15,8 +15,8 @@ use crate::cache::flatten_sequences;
 use crate::dependences::leaves;
 use crate::error::Step;
 use crate::loop_tree::{
-    Loop, add_block, find_block, find_loop, fresh_block_name, loops_of, path_to_block, replace,
-    wrap_in_loops,
+    Loop, add_block, find_block, find_loop, fresh_block_name, loops_of, outermost_statement,
+    path_to_block, replace, wrap_in_loops,
 };
 
 /// Moves the init of a block into a block of its own, in front of a loop that encloses the block and all its reduction loops.
@@ -164,7 +164,7 @@ fn loops_around(f: &PrimFunc, name: &str) -> Step<Vec<Loop>> {
 /// Fails unless a block is the only statement in its outermost loop, with only loops around it, because the block that combines the
 /// partial results goes behind that loop.
 fn check_alone(f: &PrimFunc, block: &BlockData, stmt: Stmt, buffer: Buffer) -> Step<()> {
-    let anchor = crate::cache::outermost_statement(f, &block.name)?;
+    let anchor = outermost_statement(f, &block.name)?;
     let buffer = &f.buffer(buffer).name;
     if leaves(f, anchor).iter().any(|leaf| leaf.stmt != stmt) {
         return Err(format!(
@@ -231,13 +231,38 @@ pub(crate) fn rfactor(f: &mut PrimFunc, var: Var, factor_axis: i64) -> Step<Stri
     let combining = combining_nest(f, &block, &reduction, partial, position, &loops, &factored)?;
     let partial_block = add_block(f, partial_block);
     replace(f, stmt, partial_block);
-    let anchor = crate::cache::outermost_statement(f, &rf_name)?;
+    let anchor = outermost_statement(f, &rf_name)?;
     let both = f.seq(vec![anchor, combining]);
     replace(f, anchor, both);
     allocate(f, partial);
     flatten_sequences(f);
     debug_assert!(find_block(f, &name).is_ok());
     Ok(rf_name.to_string())
+}
+
+/// An update `C[..] = op(C[..], value)`, where `value` does not read `C`.
+pub(crate) struct Accumulation {
+    buffer: Buffer,
+    indices: Box<[Expr]>,
+    op: BinOp,
+    value: Expr,
+}
+
+/// Returns the update that the body of a block consists of, if the order of its values does not matter.
+pub(crate) fn accumulation(f: &PrimFunc, block: &BlockData) -> Option<Accumulation> {
+    let StmtData::Store { buffer, indices, value } = f.stmt(block.body).clone() else {
+        return None;
+    };
+    let ExprData::Binary(op, a, b) = *f.expr(value) else { return None };
+    let is_result =
+        |e: Expr| matches!(f.expr(e), ExprData::Load(x, i) if *x == buffer && *i == indices);
+    let value = match op {
+        BinOp::Sub if is_result(a) => b,
+        BinOp::Add | BinOp::Mul | BinOp::Min | BinOp::Max if is_result(a) => b,
+        BinOp::Add | BinOp::Mul | BinOp::Min | BinOp::Max if is_result(b) => a,
+        _ => return None,
+    };
+    (!loads(f, value, buffer)).then_some(Accumulation { buffer, indices, op, value })
 }
 
 /// Returns the reduction that a block computes.
@@ -249,25 +274,12 @@ fn reduction_of(f: &PrimFunc, block: &BlockData) -> Step<Reduction> {
         )
     };
     let Some(init) = block.init else { return Err(failure()) };
-    let StmtData::Store { buffer, indices, value } = f.stmt(block.body).clone() else {
-        return Err(failure());
-    };
+    let accumulation = accumulation(f, block).filter(|a| a.op != BinOp::Sub).ok_or_else(failure)?;
+    let Accumulation { buffer, indices, op, value } = accumulation;
     let StmtData::Store { buffer: init_buffer, indices: init_indices, value: init } =
         f.stmt(init).clone()
     else {
         return Err(failure());
-    };
-    let ExprData::Binary(op @ (BinOp::Add | BinOp::Mul | BinOp::Min | BinOp::Max), a, b) =
-        *f.expr(value)
-    else {
-        return Err(failure());
-    };
-    let is_result =
-        |e: Expr| matches!(f.expr(e), ExprData::Load(x, i) if *x == buffer && *i == indices);
-    let value = match (is_result(a), is_result(b)) {
-        (true, false) => b,
-        (false, true) => a,
-        _ => return Err(failure()),
     };
     let is_identity = match (op, f.expr(init)) {
         // The init of a minimum or maximum may be applied several times.
@@ -278,11 +290,7 @@ fn reduction_of(f: &PrimFunc, block: &BlockData) -> Step<Reduction> {
         (BinOp::Mul, ExprData::Int(value, _)) => *value == 1,
         _ => false,
     };
-    let mut reads_result = false;
-    pliant_ir::tir::visit::for_each_expr(f, value, |e| {
-        reads_result |= matches!(f.expr(e), ExprData::Load(b, _) if *b == buffer);
-    });
-    if init_buffer != buffer || init_indices != indices || reads_result {
+    if init_buffer != buffer || init_indices != indices {
         return Err(failure());
     }
     if !is_identity {

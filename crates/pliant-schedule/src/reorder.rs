@@ -1,9 +1,6 @@
 //! `reorder`: changes the order of loops in a nest.
 
-use pliant_ir::tir::visit::for_each_expr;
-use pliant_ir::tir::{
-    BinOp, BlockData, Expr, ExprData, IterKind, IterVar, PrimFunc, Stmt, StmtData, Var,
-};
+use pliant_ir::tir::{Expr, IterKind, IterVar, PrimFunc, Stmt, StmtData, Var};
 use pliant_tir::statement_traversal::uses_any;
 
 use crate::dependences::check_iterations_independent;
@@ -11,6 +8,7 @@ use crate::error::Step;
 use crate::loop_tree::{
     Loop, blocks_in, find_loop, has_statements_outside_blocks, loops_of, path_to_loop, replace,
 };
+use crate::reductions::accumulation;
 
 /// Puts loops into this order. Loops of the nest that are not listed keep their positions.
 pub(crate) fn reorder(f: &mut PrimFunc, order: &[Var]) -> Step<()> {
@@ -95,7 +93,7 @@ fn check_reductions_commute(f: &PrimFunc, body: Stmt, old: &[Loop], new: &[Loop]
             block.iters.iter().filter(uses).any(|it| it.kind == IterKind::Reduce)
         };
         let vars = |loops: &[Loop]| loops.iter().map(|l| l.var).filter(reduces).collect::<Vec<_>>();
-        if vars(old) != vars(new) && !accumulates(f, &block) {
+        if vars(old) != vars(new) && accumulation(f, &block).is_none() {
             return Err(format!(
                 "the result of the block '{}' may depend on the order of its reduction loops",
                 block.name
@@ -103,29 +101,6 @@ fn check_reductions_commute(f: &PrimFunc, body: Stmt, old: &[Loop], new: &[Loop]
         }
     }
     Ok(())
-}
-
-/// Whether a block only stores `C[..] = op(C[..], value)`, where the order of the values does not matter.
-fn accumulates(f: &PrimFunc, block: &BlockData) -> bool {
-    let StmtData::Store { buffer, indices, value } = f.stmt(block.body) else { return false };
-    let is_result =
-        |e: Expr| matches!(f.expr(e), ExprData::Load(x, i) if x == buffer && i == indices);
-    let value = match *f.expr(*value) {
-        ExprData::Binary(BinOp::Sub, a, b) if is_result(a) => b,
-        ExprData::Binary(BinOp::Add | BinOp::Mul | BinOp::Min | BinOp::Max, a, b) => {
-            match (is_result(a), is_result(b)) {
-                (true, false) => b,
-                (false, true) => a,
-                _ => return false,
-            }
-        }
-        _ => return false,
-    };
-    let mut reads_result = false;
-    for_each_expr(f, value, |e| {
-        reads_result |= matches!(f.expr(e), ExprData::Load(b, _) if b == buffer);
-    });
-    !reads_result
 }
 
 /// Returns the nest from the outermost to the innermost of some loops.

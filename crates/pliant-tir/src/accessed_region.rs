@@ -78,6 +78,18 @@ pub fn accessed_region(
         .collect()
 }
 
+/// Whether different iterations of the loop over a variable provably access different elements of a buffer: in one dim, the index
+/// of the iteration is multiplied by at least the number of elements that an iteration accesses.
+pub fn are_iterations_disjoint(f: &mut PrimFunc, body: Stmt, var: Var, buffer: Buffer) -> bool {
+    let region = accessed_region(f, body, buffer, Accesses::All);
+    region.iter().any(|range| {
+        let step = linear_index(f, range.min, &|v| v == var)
+            .and_then(|linear| linear.terms.first().and_then(|(_, factor)| factor.checked_abs()));
+        let extent = f.as_int(range.extent);
+        !range.is_whole && step.zip(extent).is_some_and(|(step, extent)| step >= extent)
+    })
+}
+
 /// Returns the accesses of a buffer inside a statement.
 fn accesses_in(f: &mut PrimFunc, outer: Stmt, buffer: Buffer, selected: Accesses) -> Vec<Access> {
     let mut walk =

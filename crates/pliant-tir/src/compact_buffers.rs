@@ -5,19 +5,22 @@
 //! the loop, with the size of the region that one iteration uses.
 
 use pliant_ir::tir::{
-    Buffer, BufferData, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Var,
+    Buffer, BufferData, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData,
 };
 use rustc_hash::FxHashSet;
 
 use crate::access_guards::reads_memory;
-use crate::accessed_region::{Accesses, DimRange, accessed_region, relative_index};
+use crate::accessed_region::{
+    Accesses, DimRange, accessed_region, are_iterations_disjoint, relative_index,
+};
 use crate::clear_scratch_buffers;
 use crate::fully_written_buffers::stmt_fully_writes;
-use crate::index_arithmetic::{linear_index, not_negative};
+use crate::index_arithmetic::not_negative;
 use crate::lowering_error::LowerError;
 use crate::lowering_pipeline::is_scheduled;
 use crate::statement_traversal::{
-    ExprRewriter, children, direct_exprs, for_each_stmt, map_children, map_stmts,
+    ExprRewriter, accesses, children, direct_exprs, for_each_stmt, loads, loads_in, map_children,
+    map_stmts,
 };
 
 /// Shrinks the allocated buffers of a scheduled function.
@@ -65,30 +68,11 @@ fn make_shared_writes_serial(f: &mut PrimFunc, s: Stmt) -> Stmt {
         shared.sort();
         let is_shared = shared
             .into_iter()
-            .any(|b| statement_loads(f, body, b) && !writes_disjoint(f, var, body, b));
+            .any(|b| loads_in(f, body, b) && !are_iterations_disjoint(f, body, var, b));
         is_shared.then(|| {
             let kind = ForKind::Serial;
             f.add_stmt(StmtData::For { var, min, extent, kind, body, annotations })
         })
-    })
-}
-
-/// Whether a statement loads from a buffer.
-fn statement_loads(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
-    let mut found = false;
-    for_each_stmt(f, s, &mut |_, data| direct_exprs(data, |e| found |= loads(f, e, buffer)));
-    found
-}
-
-/// Whether different iterations of a loop provably access different elements of a buffer: in one dim, the index of the iteration is
-/// multiplied by at least the number of elements that an iteration accesses.
-fn writes_disjoint(f: &mut PrimFunc, var: Var, body: Stmt, buffer: Buffer) -> bool {
-    let region = accessed_region(f, body, buffer, Accesses::All);
-    region.iter().any(|range| {
-        let step = linear_index(f, range.min, &|v| v == var)
-            .and_then(|linear| linear.terms.first().map(|(_, factor)| factor.abs()));
-        let extent = f.as_int(range.extent);
-        !range.is_whole && step.zip(extent).is_some_and(|(step, extent)| step >= extent)
     })
 }
 
@@ -192,25 +176,6 @@ fn innermost_user(f: &PrimFunc, s: Stmt, buffer: Buffer) -> Option<(Stmt, usize)
             _ => return result,
         }
     }
-}
-
-/// Whether a statement accesses a buffer.
-fn accesses(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
-    let mut found = false;
-    for_each_stmt(f, s, &mut |_, data| {
-        found |= matches!(data, StmtData::Store { buffer: b, .. } if *b == buffer);
-        direct_exprs(data, |e| found |= loads(f, e, buffer));
-    });
-    found
-}
-
-/// Whether an expression loads from a buffer or uses its address.
-fn loads(f: &PrimFunc, e: Expr, buffer: Buffer) -> bool {
-    let mut found = false;
-    pliant_ir::tir::visit::for_each_expr(f, e, |e| {
-        found |= matches!(f.expr(e), ExprData::Load(b, _) if *b == buffer);
-    });
-    found
 }
 
 /// Returns a statement that uses `small` instead of `large`, with indices relative to the region.

@@ -16,7 +16,7 @@ use crate::access_guards;
 use crate::check_bounds::unbounded_params;
 use crate::index_arithmetic::linear_index;
 use crate::index_range_analysis::IndexFacts;
-use crate::statement_traversal::{direct_exprs, for_each_stmt, uses_any};
+use crate::statement_traversal::{accesses, direct_exprs, for_each_stmt, loads, uses_any};
 
 /// Maximum product of the extents of those loops around a store whose variables do not occur in the indices of the store. A
 /// buffer has fewer than 2**48 elements, so the product of the extents of all loops around the store then fits in 64 bits.
@@ -332,22 +332,6 @@ impl Analysis<'_> {
 /// Returns the number of elements of a buffer; `None` if a dim is not constant.
 fn constant_elements(f: &PrimFunc, buffer: Buffer) -> Option<i64> {
     f.buffer(buffer).shape.iter().try_fold(1i64, |n, &dim| n.checked_mul(f.as_int(dim)?))
-}
-
-fn loads(f: &PrimFunc, e: Expr, buffer: Buffer) -> bool {
-    let mut found = false;
-    for_each_expr(f, e, |e| found |= matches!(f.expr(e), ExprData::Load(b, _) if *b == buffer));
-    found
-}
-
-/// Whether a statement reads or writes a buffer.
-fn accesses(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
-    let mut found = false;
-    for_each_stmt(f, s, &mut |_, data| {
-        found |= matches!(data, StmtData::Store { buffer: b, .. } if *b == buffer);
-        direct_exprs(data, |e| found |= loads(f, e, buffer));
-    });
-    found
 }
 
 /// Returns the indices of the only store to a buffer in a statement; `None` if there are several stores or none.

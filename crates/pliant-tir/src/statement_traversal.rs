@@ -1,6 +1,6 @@
 //! Traversal and rewriting of the statements and expressions of loop functions.
 
-use pliant_ir::tir::visit::for_each_operand;
+use pliant_ir::tir::visit::{for_each_expr, for_each_operand};
 use pliant_ir::tir::{
     BlockData, Buffer, BufferData, BufferRegion, Expr, ExprData, PrimFunc, Stmt, StmtData, Var,
 };
@@ -204,6 +204,29 @@ pub fn map_stmt(
         }
     };
     if changed { f.add_stmt(new) } else { s }
+}
+
+/// Whether an expression loads from a buffer or uses its address.
+pub fn loads(f: &PrimFunc, e: Expr, buffer: Buffer) -> bool {
+    let mut found = false;
+    for_each_expr(f, e, |e| found |= matches!(f.expr(e), ExprData::Load(b, _) if *b == buffer));
+    found
+}
+
+/// Whether a statement loads from a buffer or uses its address.
+pub fn loads_in(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
+    let mut found = false;
+    for_each_stmt(f, s, &mut |_, data| direct_exprs(data, |e| found |= loads(f, e, buffer)));
+    found
+}
+
+/// Whether a statement reads or writes a buffer.
+pub fn accesses(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
+    let mut stores = false;
+    for_each_stmt(f, s, &mut |_, data| {
+        stores |= matches!(data, StmtData::Store { buffer: b, .. } if *b == buffer);
+    });
+    stores || loads_in(f, s, buffer)
 }
 
 /// Replaces a buffer in a statement by another buffer of the same rank.
