@@ -308,7 +308,7 @@ fn generate_functions(
 /// Compiles loop functions to an object file, with the data that `data_of` creates.
 ///
 /// # Errors
-/// The errors of [`compile_unit`] and of `data_of`.
+/// If [`compile_unit`] or `data_of` fails.
 pub(crate) fn compile_object(
     target: &CodeTarget,
     funcs: &[KernelSource<'_>],

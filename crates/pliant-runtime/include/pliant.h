@@ -133,7 +133,7 @@ const char *pliant_output_name(const pliant_model *model, size_t output);
  * are those of an input. */
 pliant_status pliant_set_input(pliant_model *model, size_t input, const pliant_tensor *tensor);
 
-/* Stores the size that a symbolic dim has in the inputs that are set. */
+/* Writes the value of a symbolic dim to `size`. The shapes of the inputs that are set determine it. */
 pliant_status pliant_symbol(const pliant_model *model, const char *symbol, int64_t *size);
 
 /* Runs the program on the inputs. The outputs of the previous run become invalid. */

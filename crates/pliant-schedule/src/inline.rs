@@ -48,7 +48,7 @@ pub(crate) fn compute_inline(f: &mut PrimFunc, name: &str) -> Step<()> {
     Ok(())
 }
 
-/// Computes an elementwise block at the end of the block that writes its operand, and removes it.
+/// Merges an elementwise block into the elementwise block that writes its operand. The operand, a temporary buffer, disappears.
 pub(crate) fn reverse_compute_inline(f: &mut PrimFunc, name: &str) -> Step<()> {
     let consumer = elementwise_block(f, name)?;
     check_pure(f, consumer.value, name)?;

@@ -211,7 +211,7 @@ impl Schedule {
     /// Puts loops of one nest into this order.
     ///
     /// # Errors
-    /// If the loops are not in one nest, or a block between them or the range of a loop requires the old order.
+    /// If the loops are not in one nest, or dependences between blocks, a reduction or the range of a loop require the old order.
     pub fn reorder(&mut self, loops: &[LoopRef]) -> Result<()> {
         loops.iter().try_for_each(|l| self.check_loop("reorder", l))?;
         let (function, vars) = same_function("reorder", loops)?;
@@ -221,7 +221,7 @@ impl Schedule {
     /// Distributes the iterations of a loop to the worker threads.
     ///
     /// # Errors
-    /// If the loop runs over an axis of a block that is not spatial.
+    /// If the loop runs over an axis of a block that is not spatial, or two iterations may use an element that one of them writes.
     pub fn parallel(&mut self, l: &LoopRef) -> Result<()> {
         self.check_loop("parallel", l)?;
         self.edit("parallel", &l.function, |f| loop_kinds::set_kind(f, l.var, ForKind::Parallel))

@@ -241,7 +241,7 @@ pub unsafe extern "C" fn pliant_set_input(
     })
 }
 
-/// Stores the size that a symbolic dim has in the inputs that are set.
+/// Writes the value of a symbolic dim to `size`. The shapes of the inputs that are set determine it.
 ///
 /// # Safety
 /// `address` is null or that of a model; `symbol` is null or a C string; `size` is null or writable.
