@@ -57,6 +57,8 @@ pub(crate) fn lower(
     ctx: &PassContext,
     backend: &dyn Backend,
 ) -> Result<IRModule, Error> {
+    // The code generator reports an invalid variable as an unsupported machine, without help.
+    check_variables()?;
     lower_module(module, ctx, backend.widest_vector_bytes()?)
 }
 
