@@ -87,7 +87,7 @@ impl FuncGen<'_, '_> {
         let message = format!(
             "element {{0}} of '{name}' is out of bounds, and no pass checks the access; the buffer has elements {{1}} to {{2}} - 1"
         );
-        self.error_with_values_if(outside, CheckFailure::Internal.mark(&message), |_| {
+        self.error_with_values_if(&[outside], CheckFailure::Internal.mark(&message), |_| {
             Ok(vec![index, first, end])
         })
     }

@@ -147,11 +147,11 @@ impl FuncGen<'_, '_> {
         self.fail_if(failed, status);
     }
 
-    /// Fails the loop function if `failed` is nonzero. The error message contains the values of the
+    /// Fails the loop function if any of the values `failed` is nonzero. The error message contains the values of the
     /// first [`MAX_ASSERT_ARGS`] of the integer expressions.
     pub fn error_with_exprs_if(
         &mut self,
-        failed: Value,
+        failed: &[Value],
         message: impl Into<Arc<str>>,
         values: &[Expr],
     ) -> Gen<()> {
@@ -161,19 +161,26 @@ impl FuncGen<'_, '_> {
         })
     }
 
-    /// Fails the loop function if `failed` is nonzero. The failure path computes the integers that the message
-    /// contains, and stores the status and the integers in the runtime, which formats the message.
+    /// Fails the loop function if any of the values `failed` is nonzero; each is tested by a branch of its own. The failure path
+    /// computes the integers that the message contains, and stores the status and the integers in the runtime, which formats
+    /// the message.
     pub fn error_with_values_if(
         &mut self,
-        failed: Value,
+        failed: &[Value],
         message: impl Into<Arc<str>>,
         values: impl FnOnce(&mut Self) -> Gen<Vec<Value>>,
     ) -> Gen<()> {
         let status = message_status(self.messages, message);
-        let (failure, ok) = (self.b.create_block(), self.b.create_block());
-        self.b.ins().brif(failed, failure, &[], ok, &[]);
+        let (failure, done) = (self.b.create_block(), self.b.create_block());
+        for &value in failed {
+            let ok = self.b.create_block();
+            self.b.ins().brif(value, failure, &[], ok, &[]);
+            self.b.seal_block(ok);
+            self.b.switch_to_block(ok);
+        }
+        self.b.ins().jump(done, &[]);
         self.b.seal_block(failure);
-        self.b.seal_block(ok);
+        self.b.seal_block(done);
         self.b.switch_to_block(failure);
         self.b.set_cold_block(failure);
         let memo = self.memo.clone();
@@ -186,7 +193,7 @@ impl FuncGen<'_, '_> {
         }
         self.b.ins().jump(self.fail, &[BlockArg::Value(status)]);
         self.memo = memo;
-        self.b.switch_to_block(ok);
+        self.b.switch_to_block(done);
         Ok(())
     }
 

@@ -1,9 +1,11 @@
 //! Code generation for statements and loops.
 
+use std::sync::Arc;
+
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{BlockArg, InstBuilder, Value};
 use pliant_codegen::interrupt_polling::PollFrequency;
-use pliant_ir::tir::{Expr, ExprData, ForKind, Intrin, Stmt, StmtData, Var};
+use pliant_ir::tir::{BinOp, Expr, ExprData, ForKind, Intrin, Stmt, StmtData, Var};
 
 use crate::function_builder::{FuncGen, Gen, unsupported};
 use crate::value_representations::ExprValue;
@@ -58,20 +60,36 @@ impl FuncGen<'_, '_> {
                 _ => self.expr(*e).map(drop),
             },
             StmtData::Assert(condition, message, body) => {
-                let holds = self.condition(*condition)?;
-                let failed = self.b.ins().icmp_imm_s(IntCC::Equal, holds, 0);
-                match f.expr(*condition) {
-                    ExprData::Call(Intrin::Explain, args, _) if args.len() > 1 => {
-                        self.error_with_exprs_if(failed, message.clone(), &args[1..])?;
-                    }
-                    _ => self.error_if(failed, message.clone()),
-                }
+                self.assertion(*condition, message)?;
                 self.stmt(*body)
             }
             StmtData::Block(_) => unsupported(
                 "the function still contains a block; lower the function before code generation",
             ),
         }
+    }
+
+    /// Fails the loop function with a message if the condition is false. The operands of a conjunction are tested one after
+    /// another, because a comparison and its branch are cheaper than a comparison whose result is stored in a register.
+    fn assertion(&mut self, condition: Expr, message: &Arc<str>) -> Gen<()> {
+        let (condition, values) = match self.f.expr(condition) {
+            ExprData::Call(Intrin::Explain, args, _) => (args[0], &args[1..]),
+            _ => (condition, [].as_slice()),
+        };
+        let (mut conditions, mut failed) = (vec![condition], Vec::new());
+        while let Some(condition) = conditions.pop() {
+            if let &ExprData::Binary(BinOp::And, a, b) = self.f.expr(condition) {
+                conditions.extend([b, a]);
+                continue;
+            }
+            let holds = self.condition(condition)?;
+            failed.push(self.b.ins().icmp_imm_s(IntCC::Equal, holds, 0));
+        }
+        if !values.is_empty() {
+            return self.error_with_exprs_if(&failed, message.clone(), values);
+        }
+        failed.into_iter().for_each(|failed| self.error_if(failed, message.clone()));
+        Ok(())
     }
 
     fn serial_loop(&mut self, var: Var, min: Expr, extent: Expr, body: Stmt) -> Gen<()> {
