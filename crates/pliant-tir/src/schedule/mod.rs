@@ -1,6 +1,8 @@
 //! DefaultSchedule: emits efficient loops for stages (loop nests around one block) whose sizes may be symbolic.
 //!
 //! - Extents that may be negative are clamped to 0 (`clamp_extents`).
+//! - A stage that only checks conditions, such as those of indices, is fused with the next stage if both have the same axes
+//!   (`check_fusion`).
 //! - A matmul becomes a kernel call (`gemm`). The elementwise stages that follow it become its epilogue: they run over blocks of
 //!   results that are still in the L1 or L2 cache (`matmul_epilogue`, `gemm_blocking`).
 //! - Adjacent axes of the same kind are fused if all accesses of a stage allow it. The last axis of an elementwise stage is
@@ -25,6 +27,7 @@
 //!   (`scalar_stage_loops::vectorize_copies`).
 
 mod broadcast_multiversioning;
+mod check_fusion;
 mod clamp_extents;
 pub mod column_extrema;
 pub mod emit_stage_loops;
@@ -65,6 +68,7 @@ pub fn uses_kernels(f: &PrimFunc) -> bool {
 pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     clamp_extents::clamp(f);
     let (mut allocs, items) = loop_nest_stages::parse_body(f);
+    let items = check_fusion::fuse_checks(f, items);
     let mut out: Vec<Stmt> = Vec::new();
     let mut group: Option<Group> = None;
     let mut next = 0;

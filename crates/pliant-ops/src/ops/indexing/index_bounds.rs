@@ -1,8 +1,8 @@
 //! Bounds handling for non-constant indices: negative indices and indices out of range.
 //!
 //! A negative index counts from the end and is normalised to `0 .. size`. An index out of range is a run-time error that names the
-//! operator, the index and the size. Accesses are also clamped, so that they stay in bounds even if a pass moves them before the
-//! check or indices are trusted (the setting `relax.trust_indices`).
+//! operator, the index and the size. Tensor expressions also clamp the index, so that their accesses stay in bounds even if a pass
+//! moves them before the check. Loops clamp it only if indices are trusted (the setting `relax.trust_indices`).
 
 use std::sync::Arc;
 
@@ -24,17 +24,34 @@ pub fn as_int64(index: &Expr) -> Expr {
     te::cast(&te::minimum(index, &te::int_of(i64::MAX, DType::UInt64)), te::Ty::I64)
 }
 
+/// Converts an index to int64. Counts a negative index from the end.
+fn position(index: &Expr, size: &Expr) -> Expr {
+    let index = as_int64(index);
+    te::select(&te::lt(&index, &te::int(0)), &(&index + size), &index)
+}
+
 /// Converts an index to int64, counts a negative index from the end, and clamps the result to `0 .. size`.
 pub fn normalize(index: &Expr, size: &Expr) -> Expr {
-    let index = as_int64(index);
-    clamp(&te::select(&te::lt(&index, &te::int(0)), &(&index + size), &index), size)
+    clamp(&position(index, size), size)
 }
 
 /// Returns the condition that an index is in `-size .. size`, and its error message. The index and
 /// the size are attached to the condition as values for the message ([`te::explain`]).
+///
+/// The condition compares the position that [`normalize`] clamps, so lowering can prove that the clamps change nothing.
 pub fn range_condition(op: &str, index: &Expr, axis: usize, size: &Expr) -> (Expr, Arc<str>) {
-    let position = as_int64(index);
-    let cond = te::and(&te::ge(&position, &-size), &te::lt(&position, size));
+    let position = position(index, size);
+    explained_condition(op, &position, (axis, index, size))
+}
+
+/// Returns the condition that a position is in `0 .. size`, and an error message that names the index from which the position
+/// was computed.
+fn explained_condition(
+    op: &str,
+    position: &Expr,
+    (axis, index, size): (usize, &Expr, &Expr),
+) -> (Expr, Arc<str>) {
+    let cond = te::and(&te::ge(position, &te::int(0)), &te::lt(position, size));
     let index_text = if index.ty().dtype == DType::UInt64 { "{0u}" } else { "{0}" };
     let message = format!("{op}: index {index_text} is out of range for axis {axis} of size {{1}}");
     (te::explain(&cond, &[index.clone(), size.clone()]), CheckFailure::Index.mark(&message).into())
@@ -60,9 +77,11 @@ pub fn emit_checked_index(
         DType::UInt64 => b.let_("index", index),
         _ => b.let_("index", &te::cast(index, te::Ty::I64)),
     };
-    if !trust_indices {
-        let (cond, message) = range_condition(op, &index, axis, size);
-        b.assert(&cond, message);
+    let position = b.let_("position", &position(&index, size));
+    if trust_indices {
+        return b.let_("clamped", &clamp(&position, size));
     }
-    b.let_("place", &normalize(&index, size))
+    let (cond, message) = explained_condition(op, &position, (axis, &index, size));
+    b.assert(&cond, message);
+    position
 }
