@@ -309,23 +309,23 @@ def test_errors_name_the_loop_or_block() -> None:
     expected = [
         (lambda: sch.get_block("D"), "get_block in 'main': there is no block 'D'; the blocks are 'C'"),
         (lambda: sch.get_block("C", "other"), "there is no such loop function; the functions are 'main'"),
-        (lambda: sch.vectorize(l), "the loop 'l' runs over the axis 'vk' of the block 'C', which is not spatial"),
-        (lambda: sch.parallel(l), "its iterations cannot be parallel"),
+        (lambda: sch.vectorize(l), "the loop 'l' runs over 'vk', an axis of the block 'C' that is not spatial"),
+        (lambda: sch.parallel(l), "so the loop cannot be parallel"),
         (lambda: sch.vectorize(j), "the loop 'j' has a symbolic extent; split it with a constant factor"),
         (lambda: sch.unroll(j), "the loop 'j' has a symbolic extent"),
         (lambda: sch.bind(i, "threadIdx.x"), "CPUs have no such threads"),
         (lambda: sch.split(i, [None, None]), "only one factor of the loop 'i' can be None"),
         (lambda: sch.split(i, [None, 0]), "the factors of the loop 'i' must be positive, but one is 0"),
         (lambda: sch.split(i, [4, 4]), "the factors [4, 4] cover 16 iterations, but the loop 'i' may have more"),
-        (lambda: sch.split(l, [None, 4], tail=True), "whose init a tail would repeat; apply decompose_reduction before"),
+        (lambda: sch.split(l, [None, 4], tail=True), "a tail loop would run the init of the block again"),
         (lambda: sch.fuse(i, l), "the loop 'i' must contain only the loop 'l'"),
         (lambda: sch.reorder(i, i), "the loop 'i' is listed twice"),
-        (lambda: sch.cache_read(block, 5, "local"), "the block 'C' reads 2 buffers (A, B), so there is no buffer 5"),
+        (lambda: sch.cache_read(block, 5, "local"), "the buffer index 5 is out of range: the block 'C' reads 2 buffers (A, B)"),
         (lambda: sch.cache_read(block, 0, "shared"), "there is no memory scope 'shared' on a CPU"),
-        (lambda: sch.set_scope(block, 0, "local"), "'C' is a parameter of the function"),
+        (lambda: sch.set_scope(block, 0, "local"), "the scope of 'C' cannot be set, because the buffer is a parameter"),
         (lambda: sch.compute_inline(block), "the block 'C' is not elementwise"),
         (lambda: sch.rfactor(i, 0), "the loop 'i' runs over no reduction axis of the block 'C'"),
-        (lambda: sch.unannotate(block, "key"), "there is no annotation 'key'"),
+        (lambda: sch.unannotate(block, "key"), "the loop or block has no annotation 'key'"),
     ]
     for call, message in expected:
         assert message in error(call)
@@ -346,7 +346,7 @@ def test_moves_that_would_change_results_are_rejected() -> None:
     block = product.get_block("C")
     copy = product.cache_write(block, 0, "local")
     i, j, l = product.get_loops(block)
-    assert "is not complete" in error(lambda: product.reverse_compute_at(copy, l))
+    assert "does not complete" in error(lambda: product.reverse_compute_at(copy, l))
 
 
 def test_annotations() -> None:

@@ -20,7 +20,7 @@ pub(crate) fn edit_loop(
     let old = find_loop(f, var)?;
     let StmtData::For { var, min, extent, kind, body, mut annotations } = f.stmt(old.stmt).clone()
     else {
-        return Err("the loop is not a loop".into());
+        return Err(format!("'{}' is not a loop", f.var(var).name));
     };
     edit(&mut annotations)?;
     let new = f.add_stmt(StmtData::For { var, min, extent, kind, body, annotations });
@@ -52,5 +52,9 @@ pub(crate) fn add(list: &mut Annotations, key: &str, value: AttrValue) -> Step<(
 pub(crate) fn remove(list: &mut Annotations, key: &str) -> Step<()> {
     let before = list.len();
     list.retain(|(k, _)| **k != *key);
-    if list.len() == before { Err(format!("there is no annotation '{key}'")) } else { Ok(()) }
+    if list.len() == before {
+        Err(format!("the loop or block has no annotation '{key}'"))
+    } else {
+        Ok(())
+    }
 }

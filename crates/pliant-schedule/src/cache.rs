@@ -25,7 +25,7 @@ fn buffer_at(
     buffers.get(index).copied().ok_or_else(|| {
         let names: Vec<&str> = buffers.iter().map(|&b| &*f.buffer(b).name).collect();
         format!(
-            "the block '{block}' {what} {} buffers ({}), so there is no buffer {index}",
+            "the buffer index {index} is out of range: the block '{block}' {what} {} buffers ({})",
             buffers.len(),
             names.join(", ")
         )
@@ -39,7 +39,7 @@ pub(crate) fn cache_read(f: &mut PrimFunc, name: &str, index: usize, scope: Scop
     let anchor = outermost_statement(f, name)?;
     if let Some(writer) = writer_in(f, anchor, source) {
         return Err(format!(
-            "{writer} writes '{}' inside of the same outermost loop; apply cache_read before compute_at",
+            "{writer} writes '{}' inside the outermost loop of the block '{name}'; apply cache_read before compute_at",
             f.buffer(source).name
         ));
     }
@@ -84,7 +84,7 @@ pub(crate) fn cache_write(
         leaves(f, anchor).iter().any(|leaf| leaf.stmt != stmt && leaf.reads.contains(&target));
     if reads_inside {
         return Err(format!(
-            "a block reads '{}' inside of the same outermost loop; apply cache_write before compute_at",
+            "another statement inside the outermost loop of the block '{name}' reads '{}'; apply cache_write before compute_at",
             f.buffer(target).name
         ));
     }
@@ -107,7 +107,10 @@ pub(crate) fn cache_write(
 fn check_overwrites(f: &PrimFunc, block: &BlockData, buffer: Buffer) -> Step<()> {
     let name = &f.buffer(buffer).name;
     if block.init.is_none() && !loads_of(f, block, buffer).is_empty() {
-        return Err(format!("the block '{}' reads the old contents of '{name}'", block.name));
+        return Err(format!(
+            "the block '{}' reads the old contents of '{name}', but it must overwrite the whole buffer",
+            block.name
+        ));
     }
     let axes = store_axes(f, block, buffer)?;
     let covers = axes.iter().zip(&f.buffer(buffer).shape).all(|(axis, &size)| {
@@ -132,7 +135,8 @@ pub(crate) fn set_scope(f: &mut PrimFunc, name: &str, index: usize, scope: Scope
     if is_parameter(f, buffer) {
         let buffer = &f.buffer(buffer).name;
         return Err(format!(
-            "'{buffer}' is a parameter of the function, whose memory the caller allocates"
+            "the scope of '{buffer}' cannot be set, because the buffer is a parameter: the caller of the function allocates its \
+             memory"
         ));
     }
     f.buffer_mut(buffer).scope = scope;

@@ -29,7 +29,8 @@ pub(crate) fn compute_at(f: &mut PrimFunc, name: &str, var: Var) -> Step<()> {
     let buffer_name = f.buffer(buffer).name.clone();
     if is_parameter(f, buffer) {
         return Err(format!(
-            "the block '{name}' writes the parameter '{buffer_name}' of the function, which must be written completely"
+            "the block '{name}' cannot be moved, because it writes the parameter '{buffer_name}': compute_at computes only the \
+             elements that the loop reads"
         ));
     }
     let axes = store_axes(f, &block, buffer)?;
@@ -40,7 +41,10 @@ pub(crate) fn compute_at(f: &mut PrimFunc, name: &str, var: Var) -> Step<()> {
             continue;
         }
         if written_buffers(f, &other).contains(&buffer) {
-            return Err(format!("the block '{}' writes '{buffer_name}', too", other.name));
+            return Err(format!(
+                "the blocks '{name}' and '{}' write '{buffer_name}', but only one block may",
+                other.name
+            ));
         }
         if !loads_of(f, &other, buffer).is_empty() {
             has_reader = true;
@@ -122,8 +126,8 @@ fn check_complete(f: &PrimFunc, buffer: Buffer, target: &Loop) -> Step<()> {
         let axis = block.iters.iter().find(|it| it.kind != IterKind::Spatial && uses(it.binding));
         if let Some(axis) = axis {
             return Err(format!(
-                "the loop '{}' or a loop around it runs over the reduction axis '{}' of the block '{}', so '{}' is not complete \
-                 inside of it",
+                "an iteration of the loop '{0}' does not complete '{3}': this loop or a loop around it runs over the reduction \
+                 axis '{1}' of the block '{2}'",
                 f.var(target.var).name,
                 f.var(axis.var).name,
                 block.name,
@@ -143,7 +147,7 @@ fn check_covered(f: &PrimFunc, buffer: Buffer, target: &Loop) -> Step<()> {
         }
         if skips_iterations(f, stmt) {
             return Err(format!(
-                "the block '{}', which writes '{}', has a condition other than the bounds of its axes",
+                "the block '{}' may skip elements of '{}', because it has a condition other than the bounds of its axes",
                 block.name,
                 f.buffer(buffer).name
             ));
@@ -155,7 +159,7 @@ fn check_covered(f: &PrimFunc, buffer: Buffer, target: &Loop) -> Step<()> {
         });
         if !covers {
             return Err(format!(
-                "the axes of the block '{}' do not cover '{}', which it writes",
+                "the axes of the block '{}' do not run over all elements of '{}', which the block writes",
                 block.name,
                 f.buffer(buffer).name
             ));
@@ -185,12 +189,13 @@ pub(crate) fn store_axes(f: &PrimFunc, block: &BlockData, buffer: Buffer) -> Ste
             }
         });
     }
-    distinct_axes(f, block, &all, "store its result")
+    distinct_axes(f, block, &all, &format!("store to '{}'", f.buffer(buffer).name))
 }
 
 /// Returns the axis of each dim at which a block loads a buffer.
 fn load_axes(f: &PrimFunc, block: &BlockData, buffer: Buffer) -> Step<Vec<Var>> {
-    distinct_axes(f, block, &loads_of(f, block, buffer), "read its operand")
+    let what = format!("read '{}'", f.buffer(buffer).name);
+    distinct_axes(f, block, &loads_of(f, block, buffer), &what)
 }
 
 /// Returns the spatial axis in each index of the only access.
@@ -208,7 +213,10 @@ fn distinct_axes(
     };
     let is_distinct = |axes: &Vec<Var>| (1..axes.len()).all(|i| !axes[..i].contains(&axes[i]));
     axes.filter(is_distinct).ok_or_else(|| {
-        format!("the block '{}' must {what} at distinct spatial axes, once", block.name)
+        format!(
+            "the block '{}' must {what} exactly once, with a different spatial axis as each index",
+            block.name
+        )
     })
 }
 
@@ -223,7 +231,7 @@ fn nest_over_region(
 ) -> Step<Stmt> {
     if block.predicate.is_some() {
         return Err(format!(
-            "the block '{}' has a predicate; move it before its loops are split",
+            "the block '{}' has a predicate, as split adds to blocks; move the block before its loops are split",
             block.name
         ));
     }

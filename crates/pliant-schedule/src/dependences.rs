@@ -139,13 +139,16 @@ impl Move {
         let (in_from, in_to) = (inside(from), inside(to));
         let position = |list: &[Stmt]| all.iter().position(|leaf| list.contains(&leaf.stmt));
         let (Some(start), Some(end)) = (position(&in_from), position(&in_to)) else {
-            return Err(format!("the block '{name}' or the loop contains no statements"));
+            return Err(format!(
+                "the block '{name}' or the loop '{}' contains no statements",
+                f.var(target.var).name
+            ));
         };
         if (start < end) != is_later {
             return Err(format!(
-                "the loop '{}' is {} the block '{name}'",
+                "the loop '{}' must run {} the block '{name}'",
                 f.var(target.var).name,
-                if is_later { "in front of" } else { "behind" }
+                if is_later { "after" } else { "before" }
             ));
         }
         let (low, high) = (start.min(end), start.max(end));
@@ -164,10 +167,13 @@ impl Move {
         }
         let path = crate::loop_tree::path_to(f, &|s, _| s == block);
         if path.iter().any(|&s| matches!(f.stmt(s), StmtData::If(..) | StmtData::While(..))) {
-            return Err(format!("the block '{name}' runs under a condition"));
+            return Err(format!(
+                "the block '{name}' is inside an if or while statement, so it cannot be moved"
+            ));
         }
-        let block =
-            moved.ok_or_else(|| format!("the block '{name}' is inside of another block"))?;
+        let block = moved.ok_or_else(|| {
+            format!("the block '{name}' is inside another block, so it cannot be moved")
+        })?;
         Ok(Move { block, around, between, at_target })
     }
 }
@@ -176,7 +182,7 @@ impl Move {
 fn check_leaf(f: &PrimFunc, leaf: &Leaf, block: &Leaf, may_read: bool) -> Step<()> {
     if let Some(buffer) = leaf.written(&block.reads) {
         return Err(format!(
-            "{} writes '{}', which {} reads",
+            "{} writes '{}', which {} reads, so their order must not change",
             leaf.name,
             f.buffer(buffer).name,
             block.name
@@ -187,7 +193,10 @@ fn check_leaf(f: &PrimFunc, leaf: &Leaf, block: &Leaf, may_read: bool) -> Step<(
         false => leaf.touches(&block.writes),
     };
     if conflict {
-        return Err(format!("{} uses what {} writes", leaf.name, block.name));
+        return Err(format!(
+            "{} uses a buffer that {} writes, so their order must not change",
+            leaf.name, block.name
+        ));
     }
     Ok(())
 }
@@ -202,7 +211,7 @@ pub(crate) fn check_move_later(f: &PrimFunc, block: Stmt, name: &str, target: &L
         check_leaf(f, leaf, &moved.block, inside.contains(&leaf.stmt))?;
         if leaf.calls && leaf.touches(&moved.block.writes) {
             return Err(format!(
-                "{} passes the result of the block '{name}' to a function",
+                "{} passes the result of the block '{name}' to a called function, which may read all of the result",
                 leaf.name
             ));
         }
@@ -232,7 +241,9 @@ pub(crate) fn check_move_earlier(
     let mut moved = Move::new(f, block, name, target, false)?;
     if let Some(&buffer) = moved.block.reads.iter().find(|b| moved.block.writes.contains(b)) {
         let buffer = &f.buffer(buffer).name;
-        return Err(format!("the block '{name}' reads '{buffer}', which it writes"));
+        return Err(format!(
+            "the block '{name}' both reads and writes '{buffer}', so it cannot be moved"
+        ));
     }
     let inside: Vec<Stmt> = leaves(f, target.body).into_iter().map(|leaf| leaf.stmt).collect();
     if let Some(leaf) = leaves(f, f.body)
@@ -258,16 +269,17 @@ pub(crate) fn check_inputs_stay(f: &PrimFunc, block: Stmt, name: &str) -> Step<(
     let first = leaves(f, start).first().map(|leaf| leaf.stmt);
     let all = leaves(f, f.body);
     let Some(moved) = all.iter().find(|leaf| leaf.stmt == block) else {
-        return Err(format!("the block '{name}' is inside of another block"));
+        return Err(format!("the block '{name}' is inside another block, so it cannot be inlined"));
     };
     let from = all.iter().position(|leaf| Some(leaf.stmt) == first).unwrap_or(0);
     let later = all[from..].iter().filter(|leaf| leaf.stmt != block);
     later.into_iter().try_for_each(|leaf| check_leaf(f, leaf, moved, true))?;
     // Statements in front would read elements that have not been written.
     match all[..from].iter().find(|leaf| leaf.touches(&moved.writes)) {
-        Some(leaf) => {
-            Err(format!("{} uses what the block '{name}' writes, in front of it", leaf.name))
-        }
+        Some(leaf) => Err(format!(
+            "{} uses a buffer that the block '{name}' writes, and runs before this block",
+            leaf.name
+        )),
         None => Ok(()),
     }
 }

@@ -27,7 +27,11 @@ pub(crate) fn fuse(f: &mut PrimFunc, vars: &[Var]) -> Step<Var> {
     }
     for (i, l) in loops.iter().enumerate() {
         if l.kind != ForKind::Serial {
-            return Err(format!("the loop '{}' is {}; fuse it before", name(l), l.kind.name()));
+            return Err(format!(
+                "the loop '{}' is {}, but only serial loops can be fused; apply fuse first",
+                name(l),
+                l.kind.name()
+            ));
         }
         let outer = &loops[..i];
         let depends = |e: Expr| uses_any(f, e, &|v| outer.iter().any(|o| o.var == v));

@@ -42,7 +42,10 @@ pub(crate) fn compute_inline(f: &mut PrimFunc, name: &str) -> Step<()> {
     let (stmt, _) = find_block(f, name)?;
     remove(f, stmt);
     if let Some(leaf) = leaves(f, f.body).into_iter().find(|leaf| leaf.reads.contains(&buffer)) {
-        return Err(format!("{} passes the result of the block '{name}' to a function", leaf.name));
+        return Err(format!(
+            "{} passes the result of the block '{name}' to a called function, so the block cannot be inlined",
+            leaf.name
+        ));
     }
     remove_allocation(f, buffer);
     Ok(())
@@ -55,7 +58,10 @@ pub(crate) fn reverse_compute_inline(f: &mut PrimFunc, name: &str) -> Step<()> {
     let temporaries: Vec<Buffer> =
         read_buffers(f, &consumer.block).into_iter().filter(|&b| !is_parameter(f, b)).collect();
     let [operand] = temporaries[..] else {
-        return Err(format!("the block '{name}' must read exactly one temporary buffer"));
+        return Err(format!(
+            "the block '{name}' must read exactly one temporary buffer, but reads {}",
+            temporaries.len()
+        ));
     };
     let operand_name = f.buffer(operand).name.clone();
     let loads = loads_of(f, &consumer.block, operand);
@@ -67,7 +73,9 @@ pub(crate) fn reverse_compute_inline(f: &mut PrimFunc, name: &str) -> Step<()> {
         indices.len() == consumer.axes.len() && consumer.axes.iter().all(|v| indices.contains(v))
     };
     let indices = indices.filter(is_permutation).ok_or_else(|| {
-        format!("the block '{name}' must read '{operand_name}' at each of its axes once")
+        format!(
+            "the block '{name}' must read '{operand_name}' exactly once, with each axis of the block as one of the indices"
+        )
     })?;
     let blocks = blocks_in(f, f.body);
     let uses = |b: &BlockData| {
@@ -77,7 +85,8 @@ pub(crate) fn reverse_compute_inline(f: &mut PrimFunc, name: &str) -> Step<()> {
         blocks.iter().map(|(_, b)| b).filter(|b| *b.name != *name && uses(b)).collect();
     let [producer] = others[..] else {
         return Err(format!(
-            "exactly one other block must use the buffer '{operand_name}', which the block '{name}' reads"
+            "exactly one other block must use the buffer '{operand_name}', which the block '{name}' reads, but {} do",
+            others.len()
         ));
     };
     let producer = elementwise_block(f, &producer.name.clone())?;
@@ -88,7 +97,9 @@ pub(crate) fn reverse_compute_inline(f: &mut PrimFunc, name: &str) -> Step<()> {
         it.is_some_and(|it| it.extent == size)
     });
     if !same_range {
-        return Err(format!("the block '{name}' and '{operand_name}' have different sizes"));
+        return Err(format!(
+            "the axes of the block '{name}' must have the sizes of '{operand_name}', which the block reads"
+        ));
     }
     // The element of the consumer's result that the producer's element becomes.
     let position: FxHashMap<Var, usize> =
@@ -123,10 +134,15 @@ fn check_between(f: &PrimFunc, producer: Stmt, consumer: Stmt, name: &str) -> St
     let all = leaves(f, f.body);
     let position = |stmt: Stmt| all.iter().position(|leaf| leaf.stmt == stmt);
     let (Some(first), Some(last)) = (position(producer), position(consumer)) else {
-        return Err(format!("the block '{name}' is inside of another block"));
+        return Err(format!(
+            "the block '{name}', or the block that writes its operand, is inside another block"
+        ));
     };
     if first > last {
-        return Err(format!("the block '{name}' is in front of the block that writes its operand"));
+        return Err(format!(
+            "the block '{name}' runs before {}, which writes its operand",
+            all[first].name
+        ));
     }
     let moved = &all[last];
     for (i, leaf) in all.iter().enumerate().filter(|(i, _)| *i != first && *i != last) {
@@ -136,8 +152,8 @@ fn check_between(f: &PrimFunc, producer: Stmt, consumer: Stmt, name: &str) -> St
             leaves_share_loop(f, leaf.stmt, producer) || leaves_share_loop(f, leaf.stmt, consumer);
         if (is_input || is_result) && ((first..=last).contains(&i) || shares_loop) {
             return Err(format!(
-                "{} uses a buffer of the block '{name}' between the two blocks",
-                leaf.name
+                "{} uses a buffer of the block '{name}', and runs between this block and {} or in the same loop as one of them",
+                leaf.name, all[first].name
             ));
         }
     }
@@ -169,27 +185,32 @@ fn elementwise_block(f: &PrimFunc, name: &str) -> Step<ElementwiseBlock> {
         return Err(not_elementwise("it has axes that are not spatial, or an init"));
     }
     if block.predicate.is_some() {
-        return Err(not_elementwise("it has a predicate; inline it before its loops are split"));
+        return Err(not_elementwise(
+            "it has a predicate; inline the block before its loops are split",
+        ));
     }
     let path = crate::loop_tree::path_to_block(f, name)?;
     if path.iter().any(|&s| matches!(f.stmt(s), StmtData::If(..) | StmtData::While(..))) {
-        return Err(not_elementwise("it runs under a condition"));
+        return Err(not_elementwise("it is inside an if or while statement"));
     }
     let StmtData::Store { buffer, indices, value } = f.stmt(block.body).clone() else {
-        return Err(not_elementwise("its body is not one store"));
+        return Err(not_elementwise("its body is not a single store"));
     };
     let axes: Option<Vec<Var>> = indices.iter().map(|&e| as_var(f, e)).collect();
     let axes = axes.filter(|axes| {
         axes.len() == block.iters.len() && block.iters.iter().all(|it| axes.contains(&it.var))
     });
-    let axes = axes.ok_or_else(|| not_elementwise("it does not store at each of its axes once"))?;
+    let axes = axes
+        .ok_or_else(|| not_elementwise("the indices of its store are not its axes, each once"))?;
     let shape = &f.buffer(buffer).shape;
     let covers = axes.iter().zip(shape).all(|(axis, &size)| {
         let it = block.iters.iter().find(|it| it.var == *axis);
         it.is_some_and(|it| it.extent == size && f.as_int(it.min) == Some(0))
     });
     if !covers {
-        return Err(not_elementwise("its axes do not cover the buffer that it writes"));
+        return Err(not_elementwise(
+            "its axes do not run over all elements of the buffer that it writes",
+        ));
     }
     Ok(ElementwiseBlock { stmt, block, buffer, axes, value })
 }
@@ -198,13 +219,19 @@ fn elementwise_block(f: &PrimFunc, name: &str) -> Step<ElementwiseBlock> {
 fn check_temporary(f: &PrimFunc, buffer: Buffer, block: &str) -> Step<()> {
     let name = &f.buffer(buffer).name;
     if is_parameter(f, buffer) {
-        return Err(format!("the block '{block}' writes the parameter '{name}' of the function"));
+        return Err(format!(
+            "the block '{block}' writes '{name}', a parameter of the function; only a block that writes a temporary buffer can be \
+             inlined"
+        ));
     }
     let writers = blocks_in(f, f.body)
         .iter()
         .filter(|(_, b)| written_buffers(f, b).contains(&buffer))
         .count();
-    if writers == 1 { Ok(()) } else { Err(format!("{writers} blocks write the buffer '{name}'")) }
+    match writers {
+        1 => Ok(()),
+        _ => Err(format!("{writers} blocks write the buffer '{name}', but only one block may")),
+    }
 }
 
 /// Fails if a value contains calls of functions that may have side effects.

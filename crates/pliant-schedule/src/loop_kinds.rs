@@ -49,13 +49,13 @@ fn check_independent(f: &PrimFunc, var: Var, kind: ForKind) -> Step<()> {
         let uses = |e| uses_any(f, e, &|v| v == var);
         if !block.iters.iter().any(|it| uses(it.binding)) && !recomputes_only(f, &block) {
             return Err(format!(
-                "the block '{}' in the loop '{name}' runs over no axis of it, and its iterations may depend on each other",
+                "no axis of the block '{}' uses the loop '{name}', so the iterations of the loop may depend on each other",
                 block.name
             ));
         }
         if let Some(axis) = non_spatial_axis(f, &block, var) {
             return Err(format!(
-                "the loop '{name}' runs over the axis '{axis}' of the block '{}', which is not spatial; its iterations cannot be {}",
+                "the loop '{name}' runs over '{axis}', an axis of the block '{}' that is not spatial, so the loop cannot be {}",
                 block.name,
                 kind.name()
             ));

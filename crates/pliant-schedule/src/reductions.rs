@@ -36,7 +36,8 @@ pub(crate) fn decompose_reduction(f: &mut PrimFunc, name: &str, var: Var) -> Ste
     };
     if let Some(outer) = loops[..position].iter().find(|l| reduces(f, l)) {
         return Err(format!(
-            "the loop '{}' around the loop '{}' runs over a reduction axis of the block '{name}'",
+            "the loop '{0}' around the loop '{1}' runs over a reduction axis of the block '{name}'; pass the loop '{0}' or a loop \
+             around it",
             f.var(outer.var).name,
             f.var(var).name
         ));
@@ -148,7 +149,7 @@ fn init_predicate(
         let uses_spatial = |v: Var| values.contains_key(&v);
         if uses_any(f, condition, &uses_spatial) {
             return Err(format!(
-                "the predicate of the block '{}' mixes spatial and reduction loops",
+                "a condition in the predicate of the block '{}' uses both spatial and reduction loops",
                 block.name
             ));
         }
@@ -176,7 +177,7 @@ fn check_alone(f: &PrimFunc, block: &BlockData, stmt: Stmt, buffer: Buffer) -> S
     let inside = path.iter().skip_while(|&&s| s != anchor).take_while(|&&s| s != stmt);
     if inside.into_iter().any(|&s| crate::loop_tree::as_loop(f, s).is_none()) {
         return Err(format!(
-            "the block '{}' is inside of a statement that is not a loop",
+            "the block '{}' may be inside loops only, but is inside another kind of statement",
             block.name
         ));
     }
@@ -216,7 +217,7 @@ pub(crate) fn rfactor(f: &mut PrimFunc, var: Var, factor_axis: i64) -> Step<Stri
     let position = if factor_axis < 0 { factor_axis + rank + 1 } else { factor_axis };
     if !(0..=rank).contains(&position) {
         return Err(format!(
-            "the position {factor_axis} of the new dim is not from {} to {rank}",
+            "factor_axis, the position of the new dim, is {factor_axis}, but must be from {} to {rank}",
             -rank - 1
         ));
     }
@@ -295,7 +296,7 @@ fn reduction_of(f: &PrimFunc, block: &BlockData) -> Step<Reduction> {
     }
     if !is_identity {
         return Err(format!(
-            "the init of the block '{}' is not the identity of its reduction",
+            "the init of the block '{}' must be the identity of its reduction: 0 for +, 1 for *, and a constant for min and max",
             block.name
         ));
     }
@@ -344,7 +345,7 @@ fn partial_block(
     let bindings = reduce.iter().map(|it| it.binding);
     if bindings.chain(block.predicate).any(|e| mixes(f, e)) {
         return Err(format!(
-            "the block '{}' mixes spatial and reduction loops in its predicate or in one axis",
+            "the predicate or a reduction axis of the block '{}' uses a loop that is not a reduction loop",
             block.name
         ));
     }

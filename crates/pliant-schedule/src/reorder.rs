@@ -20,7 +20,7 @@ pub(crate) fn reorder(f: &mut PrimFunc, order: &[Var]) -> Step<()> {
     let body = nest.last().map_or(f.body, |l| l.body);
     if has_statements_outside_blocks(f, body) {
         return Err(format!(
-            "the loop '{}' contains statements outside of blocks",
+            "the loop '{}' contains statements outside of blocks, so it cannot be reordered",
             name(nest[nest.len() - 1].var)
         ));
     }
@@ -29,7 +29,7 @@ pub(crate) fn reorder(f: &mut PrimFunc, order: &[Var]) -> Step<()> {
         let axis = block.iters.iter().find(|it| it.kind == IterKind::Opaque && opaque(it.binding));
         if let Some(axis) = axis {
             return Err(format!(
-                "the axis '{}' of the block '{}' must run in order",
+                "the axis '{}' of the block '{}' is opaque, so the order of its loops must not change",
                 name(axis.var),
                 block.name
             ));

@@ -474,7 +474,10 @@ fn same_functions(primitive: &'static str, block: &BlockRef, l: &LoopRef) -> Res
     match block.function == l.function {
         true => Ok(()),
         false => {
-            let message = format!("the loop belongs to the function '{}'", l.function);
+            let message = format!(
+                "the block and the loop must be in the same function, but the loop is in '{}'",
+                l.function
+            );
             Err(error(primitive, &block.function, message))
         }
     }
@@ -490,7 +493,8 @@ fn same_function(primitive: &'static str, loops: &[LoopRef]) -> Result<(Arc<str>
         return Err(error(primitive, "", "the list of loops is empty".into()));
     };
     if let Some(other) = loops.iter().find(|l| l.function != first.function) {
-        let message = format!("a loop of the function '{}' is listed, too", other.function);
+        let message =
+            format!("all loops must be in the same function, but one is in '{}'", other.function);
         return Err(error(primitive, &first.function, message));
     }
     Ok((first.function.clone(), loops.iter().map(|l| l.var).collect()))

@@ -41,7 +41,10 @@ pub(crate) fn split(
     let name = f.var(var).name.clone();
     let inferred = inferred_position(factors, &name)?;
     if old.kind != ForKind::Serial {
-        return Err(format!("the loop '{name}' is {}; split it before", old.kind.name()));
+        return Err(format!(
+            "the loop '{name}' is {}, but only serial loops can be split; apply split first",
+            old.kind.name()
+        ));
     }
     let known: i64 =
         factors.iter().flatten().try_fold(1i64, |all, &n| all.checked_mul(n)).ok_or_else(|| {
@@ -124,8 +127,8 @@ fn check_tail(f: &PrimFunc, old: &Loop) -> Step<()> {
         let reduces = block.iters.iter().any(|it| it.kind == IterKind::Reduce && uses(it.binding));
         if reduces && block.init.is_some() {
             return Err(format!(
-                "the loop '{name}' is a reduction of the block '{}', whose init a tail would repeat; apply \
-                 decompose_reduction before, or split without a tail",
+                "the loop '{name}' is a reduction loop of the block '{}', and a tail loop would run the init of the block again; \
+                 apply decompose_reduction first, or split without a tail",
                 block.name
             ));
         }
