@@ -119,7 +119,7 @@ CASES = [
                     C[v] = C[v] + T.Cast("float32", J[vr])
         """,
         n=8,
-        error="BoundsError: axis 'v' of block 'c' leaves its range",
+        error="BoundsError: the value of axis 'v' of block 'c' is outside its range",
     ),
     Case(
         "a let between the loops of an empty reduction that reads far outside",

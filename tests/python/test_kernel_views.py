@@ -74,7 +74,7 @@ def test_views_read_and_write_heads_in_place(tmp_path: Path) -> None:
         ("q=T.view(A, [2, 2, n, 2]", "q=T.view(A, [2, 1, n, 2]", "in dim heads, but another operand has size 1"),
         ("q=T.view(A, [2, 2, n, 2]", f"q=T.view(A, [2, 2, {2**40}, 2]", "operand q is a view"),
         ("q=T.view(A, [2, 2, n, 2]", "q=T.view(A, [2, 2, 0 - n, 2]", "operand q is a view"),
-        ("strides=[n * 12, 2, 12, 1])", "strides=[n * 12, 2, 4, 3])", "rows without gaps"),
+        ("strides=[n * 12, 2, 12, 1])", "strides=[n * 12, 2, 4, 3])", "a contiguous last dim"),
         ("out=T.view(O", "out=T.view(A", "operand out is a result, but shares memory with"),
     ],
 )

@@ -111,7 +111,7 @@ impl<'a> Args<'a> {
         if tensor.dtype() == DType::Int64 && tensor.is_contiguous() && is_slot {
             return Ok(View::of_tensor("shape heap", tensor));
         }
-        Err(InterpError::type_error(format!("the shape heap has no slot {slot}")))
+        Err(InterpError::type_error(format!("the shape heap (operand {i}) has no slot {slot}")))
     }
 
     fn load(&self, heap: usize, slot: i64) -> Result<i64> {
@@ -339,7 +339,8 @@ fn match_size(a: Args<'_>, code: i64, operand: i64, actual: i64) -> Result<Optio
         2 => Ok(None),
         3 => a.load(1, operand).map(Some),
         _ => Err(InterpError::type_error(format!(
-            "the match code {code} is unknown; expected 0, 1, 2 or 3"
+            "the code {code}, which states how a size is matched, is unknown; expected 0 (compare it with a constant), 1 (store \
+             it in a heap slot), 2 (accept any size) or 3 (compare it with a heap slot)"
         ))),
     }
 }
@@ -388,7 +389,7 @@ fn match_shape(a: Args<'_>) -> Result<()> {
     let count = usize::try_from(a.int(2)?).ok().filter(|&n| n <= a.0.len());
     let Some(count) = count.filter(|n| 3 + 2 * n <= a.0.len()) else {
         return Err(InterpError::type_error(
-            "there are too few operands for the number of dims in operand 2",
+            "vm.builtin.match_shape: there are too few operands for the number of dims in operand 2",
         ));
     };
     let context = 3 + 2 * count;

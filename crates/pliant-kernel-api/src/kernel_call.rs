@@ -71,7 +71,8 @@ impl View {
         }
         if view.span.is_none() || offset < 0 {
             return Err(format!(
-                "operand {name} is a view with offset {offset}, dims {dims:?} and strides {strides:?}, which are negative or too large"
+                "operand {name} is a view with offset {offset}, dims {dims:?} and strides {strides:?}, one of which is negative \
+                 or too large"
             ));
         }
         let end = view.span.and_then(|span| span.checked_add(usize::try_from(offset).ok()?));
@@ -81,7 +82,8 @@ impl View {
                 Ok(view)
             }
             _ => Err(format!(
-                "operand {name} is a view with offset {offset}, dims {dims:?} and strides {strides:?}, outside of a buffer of {elements} elements"
+                "operand {name} is a view with offset {offset}, dims {dims:?} and strides {strides:?}, outside of a buffer of \
+                 {elements} elements"
             )),
         }
     }
@@ -316,7 +318,7 @@ impl Call {
         };
         let Some(bytes) = view.span_bytes() else {
             let message = format!(
-                "operand {name} has dims {:?} and strides {:?}, which are negative or too large",
+                "operand {name} has dims {:?} and strides {:?}, one of which is negative or too large",
                 view.shape(),
                 view.strides()
             );
@@ -330,10 +332,12 @@ impl Call {
             Order::Strided => true,
         };
         if !order_is_valid {
-            let message = format!(
-                "operand {name} has strides {:?}, expected rows without gaps",
-                view.strides()
-            );
+            let expected = match operand.order {
+                Order::StridedRows => "a contiguous last dim",
+                _ => "row-major order without gaps",
+            };
+            let message =
+                format!("operand {name} has strides {:?}, expected {expected}", view.strides());
             return fail(KernelErrorKind::Value, message);
         }
         if operand.role.is_written() && !view.has_distinct_elements() {
@@ -347,7 +351,7 @@ impl Call {
             return fail(
                 KernelErrorKind::Value,
                 format!(
-                    "operand {name} has a null address, or one that is not aligned to its elements"
+                    "the address of operand {name} is null or not a multiple of its element size"
                 ),
             );
         }
@@ -504,7 +508,7 @@ mod tests {
         let shared = "kernel matmul_bfloat16_weight: operand out is a result, but shares memory with operand x";
         assert_eq!(message(&call), shared);
         call.set_operand(0, View::new(data, DType::Float32, &[2, 3], Some(&[9, 1])));
-        let gaps = "operand x has strides [9, 1], expected rows without gaps";
+        let gaps = "operand x has strides [9, 1], expected row-major order without gaps";
         assert_eq!(message(&call), format!("kernel matmul_bfloat16_weight: {gaps}"));
         call.set_operand(0, View::new(data, DType::Float32, &[i64::MAX, 3], None));
         assert!(message(&call).contains("negative or too large"));

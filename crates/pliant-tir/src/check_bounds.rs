@@ -327,7 +327,10 @@ impl Checker {
                 iter.binding = c.bindings.bind_loads(f, iter.binding, &mut inner);
                 if let Some(inside) = c.facts.range_check(f, iter.binding, iter.min, iter.extent) {
                     let name = &f.var(iter.var).name;
-                    let message = format!("axis '{name}' of block '{}' leaves its range", b.name);
+                    let message = format!(
+                        "the value of axis '{name}' of block '{}' is outside its range",
+                        b.name
+                    );
                     inner.push(Guard::Check(inside, CheckFailure::Index.mark(&message).into()));
                 }
                 c.facts.assume_range(f, iter.var, iter.min, iter.extent);

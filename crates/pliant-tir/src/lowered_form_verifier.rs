@@ -85,7 +85,7 @@ fn verify_stmt(f: &PrimFunc, data: &StmtData) -> Result<(), String> {
 fn verify_loaded_once(f: &PrimFunc, data: &StmtData) -> Result<(), String> {
     let reject_reads = |role: &str, e: Expr| match reads_memory(f, e) {
         true => Err(format!(
-            "{role} of a lowered function reads memory, which other threads may change: {}",
+            "{role} of a lowered function must not read memory, because other threads may change it, but is {}",
             crate::format_index_expressions::format_expr(f, e)
         )),
         false => Ok(()),
@@ -120,7 +120,7 @@ fn verify_kernel_arguments(f: &PrimFunc, args: &[Expr]) -> Result<(), String> {
     };
     match args.iter().find(|e| argument_reads(e)) {
         Some(&e) => Err(format!(
-            "an argument of a kernel call reads memory, which other threads may change: {}",
+            "an argument of a kernel call must not read memory, because other threads may change it, but is {}",
             crate::format_index_expressions::format_expr(f, e)
         )),
         None => Ok(()),

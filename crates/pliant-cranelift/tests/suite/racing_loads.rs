@@ -293,5 +293,5 @@ fn lowered_assertions_do_not_read_memory() {
     f.body = f.add_stmt(StmtData::Assert(condition, "it is not checked".into(), body));
     let message =
         pliant_tir::lowered_form_verifier::verify(&f).expect_err("the check reads memory");
-    assert!(message.contains("reads memory"), "{message}");
+    assert!(message.contains("must not read memory"), "{message}");
 }

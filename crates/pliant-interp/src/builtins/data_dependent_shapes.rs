@@ -75,7 +75,9 @@ pub(super) fn unique(interp: &Interpreter<'_>, a: Args<'_>) -> Result<Value> {
         Some(axis) => (t.shape().to_vec(), if axis < 0 { axis + rank } else { axis } as usize),
         None => (vec![t.numel() as i64], 0),
     };
-    let Some(&len) = shape.get(axis) else { return a.type_mismatch(0, "a tensor with that axis") };
+    let Some(&len) = shape.get(axis) else {
+        return a.type_mismatch(0, &format!("a tensor with an axis {axis}"));
+    };
     let inner: i64 = shape[axis + 1..].iter().product();
     let outer: i64 = shape[..axis].iter().product();
     let all = elements(t)?;
@@ -140,7 +142,7 @@ pub(super) fn strided_slice(interp: &Interpreter<'_>, a: Args<'_>) -> Result<Val
     let lists: [Vec<i64>; 3] =
         [a.tensor(1)?.to_i64_vec()?, a.tensor(2)?.to_i64_vec()?, a.tensor(3)?.to_i64_vec()?];
     if let Some(i) = lists.iter().position(|l| l.len() != t.ndim()) {
-        return a.type_mismatch(i + 1, "a vector with an element for each dim");
+        return a.type_mismatch(i + 1, "a vector with one element for each dim of operand 0");
     }
     let mut selected: Vec<Vec<i64>> = Vec::new();
     for (d, &dim) in t.shape().iter().enumerate() {

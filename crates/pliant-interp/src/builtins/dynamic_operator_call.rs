@@ -24,7 +24,9 @@ pub(super) fn call(interp: &mut Interpreter<'_>, a: Args<'_>) -> Result<Value> {
         InterpError::type_error(first.to_string())
     })?;
     let Some(BaseFunc::Relax(func)) = module.get("main") else {
-        return Err(InterpError::type_error(format!("{name}: the text is not a graph function")));
+        return Err(InterpError::type_error(format!(
+            "{name}: operand 1 must be the text of an operator call, but is not a graph function"
+        )));
     };
     let (name, func): (Arc<str>, _) = (name.into(), func.clone());
     interp

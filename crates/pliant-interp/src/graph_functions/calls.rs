@@ -267,16 +267,18 @@ impl Frame {
             ))
         };
         let TypeData::Tensor { shape, dtype } = self.func.types.get(ty) else {
-            return Err(invalid("this is not a tensor type"));
+            return Err(invalid("the type is not a tensor type"));
         };
-        let dtype = dtype.ok_or_else(|| invalid("its data type is unknown"))?;
+        let dtype = dtype.ok_or_else(|| invalid("the data type of the tensor is unknown"))?;
         match shape {
             TensorShape::Dims(dims) => interp.alloc_tensor(&self.sizes(dims)?, dtype),
             TensorShape::Var(v) => match self.vars.get(v) {
                 Some(Value::Shape(dims)) => interp.alloc_tensor(dims, dtype),
-                _ => Err(invalid("the value of its shape variable is not a shape")),
+                _ => Err(invalid("the value of the shape variable in the type is not a shape")),
             },
-            TensorShape::Rank(_) | TensorShape::Unknown => Err(invalid("its dims are unknown")),
+            TensorShape::Rank(_) | TensorShape::Unknown => {
+                Err(invalid("the dims of the tensor are unknown"))
+            }
         }
     }
 }

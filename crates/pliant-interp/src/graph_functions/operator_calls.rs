@@ -209,8 +209,11 @@ impl ConcreteCall {
             let data = self.func.types.get(ty);
             let type_text = || pliant_ir::print::type_text(&self.func, ty);
             let (Some(dims), Some(dtype)) = (data.dims(), data.dtype()) else {
-                let text =
-                    format!("{}: the result type {} is not concrete", call.name, type_text());
+                let text = format!(
+                    "{}: the result type {} has no known dims or no known data type",
+                    call.name,
+                    type_text()
+                );
                 return Err(InterpError::unsupported(text));
             };
             // All symbols have values here, so a size that is not a constant has overflowed.

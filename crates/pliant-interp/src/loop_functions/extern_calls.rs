@@ -58,7 +58,7 @@ impl LoopFrame<'_, '_, '_> {
         let invalid = || {
             let operands = function.operands.join(", ");
             let expected = format!("the results, {operands} and a count");
-            malformed(&format!("the arguments of '{}' are not {expected}", function.symbol))
+            malformed(&format!("the arguments of '{}' must be {expected}", function.symbol))
         };
         let Some((Val::Address(to, first), [operands @ .., count])) = args.split_first() else {
             return Err(invalid());

@@ -29,24 +29,19 @@ pub static KERNEL: Kernel = Kernel {
             "images",
         )
         .or(&[UInt8]),
-        Operand::input("x_zero", Int32, SCALAR, "zero point of `x`; without, 0").optional(),
+        Operand::input("x_zero", Int32, SCALAR, "zero point of `x`; 0 if omitted").optional(),
         Operand::input("weight", Int8, Dims::Fixed(&["*weights"]), "packed weights"),
         Operand::input("filter_sums", Int32, FILTERS, "sums of the weights of each filter"),
-        Operand::input(
-            "weight_zeros",
-            Int32,
-            FILTERS,
-            "zero points of filters; without, all are 0",
-        )
-        .optional(),
+        Operand::input("weight_zeros", Int32, FILTERS, "zero points of filters; 0 if omitted")
+            .optional(),
         Operand::input("terms", Int32, FILTERS, "added to the sums; not for an int32 result")
             .optional(),
         Operand::input("scale", Float32, SCALAR, "the factor of all sums").optional(),
         Operand::input("filter_scales", Float32, FILTERS, "the factors of filters").optional(),
         Operand::input("bias", Float32, FILTERS, "added to each channel").optional(),
-        Operand::input("out_scale", Float32, SCALAR, "scale of an 8-bit result; without, 1")
+        Operand::input("out_scale", Float32, SCALAR, "scale of an 8-bit result; 1 if omitted")
             .optional(),
-        Operand::input("out_zero", Float32, SCALAR, "zero point of an 8-bit result; without, 0")
+        Operand::input("out_zero", Float32, SCALAR, "zero point of an 8-bit result; 0 if omitted")
             .optional(),
         Operand::output(
             "out",

@@ -52,9 +52,9 @@ pub static KERNEL: Kernel = Kernel {
         Operand::input("row_scales", Float32, ROWS, "factors of rows").strided().optional(),
         Operand::input("column_scales", Float32, COLUMNS, "factors of columns").optional(),
         Operand::input("bias", Float32, COLUMNS, "added to each row").optional(),
-        Operand::input("out_scale", Float32, SCALAR, "scale of an 8-bit result; without, 1")
+        Operand::input("out_scale", Float32, SCALAR, "scale of an 8-bit result; 1 if omitted")
             .optional(),
-        Operand::input("out_zero", Float32, SCALAR, "zero point of an 8-bit result; without, 0")
+        Operand::input("out_zero", Float32, SCALAR, "zero point of an 8-bit result; 0 if omitted")
             .optional(),
         Operand::output("out", Int32, Dims::Fixed(&["*rows", "columns"]), "the product")
             .or(&[Float32, Int8, UInt8]),

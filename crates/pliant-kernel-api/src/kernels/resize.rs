@@ -77,9 +77,11 @@ pub static KERNEL: Kernel = Kernel {
             is_weighted |= has_weights;
             let count = sizes.get(taps);
             if !(1..=MAX_TAPS).contains(&count) || count > 1 && !has_weights {
-                return Err(format!(
-                    "dim {taps} is {count}, expected 1 to {MAX_TAPS}, and 1 without operand {weights}"
-                ));
+                let expected = match has_weights {
+                    true => format!("1 to {MAX_TAPS}"),
+                    false => format!("1, because operand {weights} is omitted"),
+                };
+                return Err(format!("dim {taps} is {count}, expected {expected}"));
             }
             if sizes.get(from) == 0 && sizes.get(to) > 0 {
                 let size = sizes.get(to);

@@ -11,8 +11,8 @@ const RESULTS: Dims = Dims::Fixed(&["*rows", "count"]);
 /// The declaration of the kernel `sort`: sorting, argsort and top-k of rows.
 pub static KERNEL: Kernel = Kernel {
     name: "sort",
-    doc: "Sorts each row, and returns `count` elements from rank `first` on and their positions in the row: all, the first ones \
-          (ONNX `TopK`), or the median. The sort is stable, and NaN is last in both directions.",
+    doc: "Sorts each row, and returns `count` elements of the sorted row from index `first` on, with their positions in the \
+          unsorted row: all, the first ones (ONNX `TopK`), or the median. The sort is stable, and NaN is last in both directions.",
     operands: &[
         Operand::input("x", Float32, Dims::Fixed(&["*rows", "columns"]), "the rows")
             .or(OTHER_DTYPES)
@@ -37,7 +37,7 @@ pub static KERNEL: Kernel = Kernel {
             "first",
             AttrType::Int(0, i64::MAX),
             AttrDefault::Number(0),
-            "the rank of the first result",
+            "the index of the first result in the sorted row",
         ),
     ],
     derived: &[],

@@ -198,8 +198,8 @@ impl Checker {
                     _ => "a linked function".to_string(),
                 };
                 let message = format!(
-                    "the address arguments of {name} are invalid, expected elements of row-major buffers with the data type \
-                     of the function"
+                    "the address arguments of {name} must be addresses of elements of row-major buffers with the data type of \
+                     the function"
                 );
                 guards.push(Guard::Check(never, message.into()));
             }
