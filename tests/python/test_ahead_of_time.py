@@ -351,7 +351,8 @@ def test_wrong_arguments_of_create_are_errors(functions: Library) -> None:
     create, check, model = functions["create"], functions.check, ctypes.c_void_p(1)
     assert error_of(lambda: check(create(None, None, model))) == (ARGUMENT, "the program is null")
     assert model.value is None
-    assert error_of(lambda: check(create(functions.program, None, None))) == (ARGUMENT, "the address for the model is null")
+    message = "the pointer that receives the model is null"
+    assert error_of(lambda: check(create(functions.program, None, None))) == (ARGUMENT, message)
     not_text = COptions(b"\xff", 0)
     message = "the name of the function is not valid UTF-8"
     assert error_of(lambda: check(create(functions.program, not_text, model))) == (ARGUMENT, message)
@@ -389,10 +390,10 @@ FLOAT32 = 0x0220
 WRONG_TENSORS = {
     "the index of an input": (7, 1, [1, 1], 2, FLOAT32, "the model has no input 7; it has 2 inputs"),
     "a huge index": (2**64 - 1, 1, [1, 1], 2, FLOAT32, "the model has no input 18446744073709551615; it has 2 inputs"),
-    "an unknown dtype": (0, 1, [1, 1], 2, 77, "77 is not an element type"),
-    "a negative dtype": (0, 1, [1, 1], 2, -1, "-1 is not an element type"),
+    "an unknown dtype": (0, 1, [1, 1], 2, 77, "the tensor has the element type 77, which does not exist"),
+    "a negative dtype": (0, 1, [1, 1], 2, -1, "the tensor has the element type -1, which does not exist"),
     "a null shape": (0, 1, None, 2, FLOAT32, "the shape of the tensor is null"),
-    "null elements": (0, None, [1, 1], 2, FLOAT32, "the address of the elements of the tensor is null"),
+    "null elements": (0, None, [1, 1], 2, FLOAT32, "the data pointer of the tensor is null, but the tensor has elements"),
     "rank 65": (0, 1, [1] * 65, 65, FLOAT32, "the rank of a tensor is at most 64, not 65"),
     "a huge rank": (0, 1, [1], 2**64 - 1, FLOAT32, "the rank of a tensor is at most 64, not 18446744073709551615"),
     "a negative dim": (0, 1, [2, -3], 2, FLOAT32, "-3"),
@@ -546,7 +547,7 @@ def test_export_library_names_what_is_wrong(tmp_path: Path) -> None:
         pliant.export_library(model, tmp_path / "layer.o", target_triple="pdp11-dec-unix")
     with pytest.raises(pliant.CompileError, match=r"the run-time library .*missing\.a does not exist"):
         pliant.export_library(model, tmp_path / "layer.so", runtime_library=tmp_path / "missing.a")
-    with pytest.raises(pliant.PliantError, match="'dll' is not a kind of file"):
+    with pytest.raises(pliant.PliantError, match="'dll' is not a kind of output file"):
         pliant.export_library(model, tmp_path / "layer.o", emit="dll")  # type: ignore[arg-type]
     assert not list(tmp_path.iterdir())
 

@@ -139,7 +139,7 @@ fn checked_sizes(
 ) -> Result<GemmSizes, VmError> {
     let shape_error = || {
         let text = format!(
-            "{}: the matmul of operands of shapes {:?} and {:?} has no result of shape {:?}",
+            "{}: the matmul of operands of shapes {:?} and {:?} does not have the shape {:?} of the output tensor",
             variant.name,
             x.shape(),
             w.shape(),

@@ -42,7 +42,9 @@ fn dtype_of_number(number: i32) -> Result<DType, RuntimeError> {
         let [code, bits] = number.to_be_bytes();
         DType::from_dlpack(code, bits)
     });
-    decoded.ok_or_else(|| argument_error(format!("{number} is not an element type")))
+    decoded.ok_or_else(|| {
+        argument_error(format!("the tensor has the element type {number}, which does not exist"))
+    })
 }
 
 impl Model {
@@ -112,7 +114,9 @@ unsafe fn borrowed_tensor(tensor: &CTensor, owner: Option<Tensor>) -> Result<Ten
     };
     let bytes = checked_nbytes(shape, dtype).map_err(|e| argument_error(e.to_string()))?;
     if tensor.data.is_null() && bytes > 0 {
-        return Err(argument_error("the address of the elements of the tensor is null"));
+        return Err(argument_error(
+            "the data pointer of the tensor is null, but the tensor has elements",
+        ));
     }
     // SAFETY: guaranteed by the caller.
     let storage = unsafe { Storage::from_foreign(tensor.data, bytes, true, move || drop(owner)) };
@@ -255,7 +259,7 @@ pub unsafe extern "C" fn pliant_symbol(
         // SAFETY: guaranteed by the caller.
         let (model, symbol) = unsafe { (model(address)?, text(symbol, "the name of the symbol")?) };
         if size.is_null() {
-            return Err(argument_error("the address for the size is null"));
+            return Err(argument_error("the pointer that receives the size is null"));
         }
         let state = model.state();
         let mut is_known = false;
@@ -315,7 +319,7 @@ pub unsafe extern "C" fn pliant_output(
         // SAFETY: guaranteed by the caller.
         let model = unsafe { model(address) }?;
         if tensor.is_null() {
-            return Err(argument_error("the address for the tensor is null"));
+            return Err(argument_error("the pointer that receives the tensor is null"));
         }
         let result = model.output(output)?;
         let description = CTensor {

@@ -139,7 +139,7 @@ pub unsafe extern "C" fn pliant_create(
 ) -> Status {
     guard(|| {
         if model.is_null() {
-            return Err(argument_error("the address for the model is null"));
+            return Err(argument_error("the pointer that receives the model is null"));
         }
         // SAFETY: guaranteed by the caller.
         unsafe { model.write(std::ptr::null_mut()) };

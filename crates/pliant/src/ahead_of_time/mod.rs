@@ -48,7 +48,7 @@ impl Emit {
     pub fn parse(name: &str) -> Result<Emit, Error> {
         Emit::ALL.into_iter().find(|emit| emit.name() == name).ok_or_else(|| {
             Error::option(
-                format!("'{name}' is not a kind of file"),
+                format!("'{name}' is not a kind of output file"),
                 "use \"obj\", \"static\", \"shared\" or \"exe\"",
             )
         })
