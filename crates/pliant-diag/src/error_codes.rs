@@ -31,7 +31,7 @@ codes! {
     PL0112 = "An expression could not be evaluated by the host program.";
 
     PL0201 = "An expression has no type, or a type of another function.";
-    PL0202 = "An operand is neither a leaf nor a tuple of leaves (A-normal form).";
+    PL0202 = "An operand is not a variable, a constant or a tuple of these (A-normal form).";
     PL0203 = "A variable is used outside its scope.";
     PL0204 = "A variable is defined twice.";
     PL0205 = "A dataflow variable is used outside its block or defined outside a dataflow block.";

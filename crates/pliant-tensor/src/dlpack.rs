@@ -262,10 +262,12 @@ unsafe fn import(
         return Err(TensorError::UnsupportedDType(text));
     };
     if !(0..=MAX_RANK).contains(&view.ndim) || (view.ndim > 0 && view.shape.is_null()) {
-        let text = format!(
-            "the DLPack tensor is malformed: its rank is {}, expected 0 to {MAX_RANK}, or its shape is null",
-            view.ndim
-        );
+        let text = match (0..=MAX_RANK).contains(&view.ndim) {
+            true => "the shape of the DLPack tensor is null".to_string(),
+            false => {
+                format!("the rank of the DLPack tensor is {}, expected 0 to {MAX_RANK}", view.ndim)
+            }
+        };
         return Err(TensorError::Malformed(text));
     }
     let rank = view.ndim as usize;

@@ -78,7 +78,7 @@ impl DivisibleSizes {
     fn explain(&self, quotient: &str) -> Option<String> {
         let (_, size, divisor) = self.0.iter().find(|entry| entry.0 == quotient)?;
         Some(format!(
-            "divisible: {size} must be a multiple of {divisor}, and this is the next smaller one"
+            "the next smaller multiple of {divisor}, because {size} is declared divisible by {divisor}"
         ))
     }
 }

@@ -125,11 +125,11 @@ impl Verifier<'_> {
             self.error_help(
                 error_codes::PL0225,
                 format!(
-                    "while_loop: the loop is inside its own function '{name}', and its state contains the symbol '{symbol}' of this function"
+                    "while_loop: the function '{name}' contains a loop whose condition or body is '{name}' itself, and the state \
+                     of the loop contains the symbol '{symbol}' of this function"
                 ),
                 &format!(
-                    "loop over another local function that calls '{name}' and has its own symbol instead of \
-                     '{symbol}'"
+                    "pass to the loop another local function, which calls '{name}' and has its own symbol instead of '{symbol}'"
                 ),
             );
         }
