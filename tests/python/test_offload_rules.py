@@ -164,7 +164,7 @@ class Module:
             'x: R.Tensor(("n", 8), "float32"), v: R.Tensor((8, 4), "float32")',
             "R.nn.softmax(x, axis=-1)",
             "w, y",
-            "the softmax weights have other readers",
+            "the softmax weights are also read outside of the attention",
         ),
         (
             'x: R.Tensor((8, 8), "float32"), v: R.Tensor((8, 4), "float32")',

@@ -44,10 +44,12 @@ pub fn members(
         b.var == root.var || readers.iter().all(|r| r.is_some_and(|r| member_vars.contains(&r)))
     };
     if !is_valid {
-        return Ok(Err("the match has effects, spans blocks, or overlaps another match"));
+        return Ok(Err(
+            "the matched operators have side effects, are in different blocks, or overlap another match",
+        ));
     }
     if !members.iter().all(|(_, b)| is_read_only_inside(b)) {
-        return Ok(Err("something outside of the match reads a part of it"));
+        return Ok(Err("an intermediate result of the match is read outside of the match"));
     }
     let members: Vec<Binding> = members.into_iter().map(|(_, b)| b).collect();
     if let Some(check) = &pattern.check {

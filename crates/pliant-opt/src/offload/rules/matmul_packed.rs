@@ -141,7 +141,7 @@ impl PackableMatmul {
         };
         let weight = func.const_tensor(*c);
         let &[rows, columns] = weight.shape() else {
-            return Err("the matmul's right operand has another rank than 2".into());
+            return Err("the matmul's right operand does not have 2 dims".into());
         };
         let (k, n) = if matmul.transposed { (columns, rows) } else { (rows, columns) };
         if !Machine::host().packed_product_is_faster(n) {
@@ -155,9 +155,7 @@ impl PackableMatmul {
         let dims = x.dims().zip(out.dims()).filter(|(x, out)| x.len() == out.len());
         let inner_size = dims.and_then(|(x, _)| x.last()).and_then(|&d| func.syms.as_int(d));
         if weight.dtype() != dtype.unwrap_or(weight.dtype()) || inner_size != Some(k) {
-            return Err(
-                "the matmul's inner size is not known to be that of its right operand".into()
-            );
+            return Err("the matmul's operands are not known to have equal inner sizes".into());
         }
         Ok(PackableMatmul { matmul, weight: weight.clone(), k, n })
     }

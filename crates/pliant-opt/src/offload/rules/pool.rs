@@ -110,7 +110,7 @@ impl PoolingWindows {
         // With `ceil_mode`, elements beyond the padding are never counted.
         let padded = padding.iter().any(|&n| n != 0);
         if mean && bool_attr("count_include_pad") && padded {
-            return Err("the pooling's means count padding".into());
+            return Err("the means of the pooling count padding (count_include_pad)".into());
         }
         let channels_last = match attrs.get("layout").and_then(AttrValue::as_str) {
             Some(layout) if layout == channels_last(dims) => true,
@@ -125,7 +125,7 @@ impl PoolingWindows {
         if out_layout.is_some_and(|op_or_layout| {
             attrs.get("layout").and_then(AttrValue::as_str) != Some(op_or_layout)
         }) {
-            return Err("the pooling's result has another layout".into());
+            return Err("the pooling's result has another layout than its input".into());
         }
         // If the columns of a window are adjacent, the kernel reduces one dim after the other.
         let (columns, column_distance) = (filter_size[dims - 1], dilation[dims - 1]);
@@ -138,11 +138,11 @@ impl PoolingWindows {
             None => false,
         };
         if !channels_last && !by_columns {
-            return Err("the pooling's windows are wide".into());
+            return Err("the pooling's windows have too many columns for the kernel, or columns too far apart".into());
         }
         if !by_columns && !Machine::host().whole_windows_are_faster(&filter_size) {
             return Err(
-                "the pooling's windows are large: loops reduce one axis after the other".into()
+                "the pooling's windows are large, so loops that reduce one axis after the other are faster".into()
             );
         }
         let elements = filter_size.iter().fold(1i64, |n, &k| n.saturating_mul(k));

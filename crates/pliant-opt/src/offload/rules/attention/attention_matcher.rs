@@ -18,9 +18,9 @@ use crate::common::operators_after_lowering::is_absent;
 use crate::offload::offload_rule::KeepReason;
 
 // Reasons why an attention is kept, which several functions return.
-pub(super) const OTHER_READERS: &str = "the softmax weights have other readers";
+pub(super) const OTHER_READERS: &str = "the softmax weights are also read outside of the attention";
 const NOT_FLOAT32: &str = "the attention is not computed in float32";
-const OTHER_RANK: &str = "the queries, keys and values do not all have 3 or all have 4 dims";
+const OTHER_RANK: &str = "the queries, keys and values must all have 3 dims or all have 4 dims";
 const UNKNOWN_DIMS: &str = "the dims of the queries, keys or values are unknown";
 const UNKNOWN_SIZES: &str = "the sizes of the queries, keys and values are not known to match";
 
@@ -177,7 +177,7 @@ fn match_attention(
     };
     let fully_masked_result = zero_guard
         .fully_masked_result(cx, &matched)
-        .ok_or("the replaced softmax weights are not those of fully masked queries")?;
+        .ok_or("softmax weights are replaced by zeros under a condition that does not test for fully masked queries")?;
     let Some(&[q, kt]) = defining_operands(cx, matched.product, MATMUL).as_deref() else {
         return Err(KeepReason::NotApplicable);
     };
@@ -204,7 +204,7 @@ fn match_attention(
             let all = mask.conditions.iter().map(|c| broadcast_dims(cx.func, c.tensor, &dims));
             let all = all
                 .collect::<Option<Vec<_>>>()
-                .ok_or("a size of the mask is neither 1 nor known to be that of the scores")?;
+                .ok_or("a dim of the mask is neither 1 nor known to equal the dim of the scores")?;
             Some((mask, union_dims(&all)))
         }
         None => None,
@@ -343,7 +343,7 @@ fn bias_dims(func: &Function, bias: Expr, scores: &[Sym]) -> Result<Vec<bool>, &
         return Err("the bias is not a float tensor");
     }
     broadcast_dims(func, bias, scores)
-        .ok_or("a size of the bias is neither 1 nor known to be that of the scores")
+        .ok_or("a dim of the bias is neither 1 nor known to equal the dim of the scores")
 }
 
 /// Returns, for each dim of a bias or mask, counted from the last, whether its size is that of the scores. `None` if a size is

@@ -117,8 +117,8 @@ impl Rule for IntegerMatmul {
 }
 
 /// The reason, for remarks, why a matmul of dequantized operands is not rewritten to an int8 matmul.
-pub(super) const NO_EXACT_SUMS: &str = "the sums of the matmul or convolution may overflow 32 bits, its weights span more than \
-8 bits, its scales or zero points vary along the summed dim, or its weights are not dequantized constants";
+pub(super) const NO_EXACT_SUMS: &str = "the sums of the matmul or convolution may overflow 32 bits, its weights have a range of \
+more than 8 bits or are not dequantized constants, or its scales or zero points vary along the summed dim";
 
 /// Converts an error of a tensor operation, such as a failed allocation, to an error of the pass.
 pub(super) fn to_pass_error(e: TensorError) -> PassError {

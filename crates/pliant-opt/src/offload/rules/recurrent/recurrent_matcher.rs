@@ -213,7 +213,7 @@ pub(super) fn layer(
     let call =
         RecurrentCall { func, nulls, args: func.list(*args), attrs: func.call_attrs(*attrs) };
     let cell = cell(*op, &call).ok_or(
-        "the recurrent layer has other activations than the default ones, `clip` or `input_forget`",
+        "the recurrent layer sets `clip` or `input_forget`, or has activations other than the default ones",
     )?;
     let layer =
         layer_of_cell(&call, (*op, cell), binding).filter(|l| l.has_consistent_sizes(func)).ok_or(
