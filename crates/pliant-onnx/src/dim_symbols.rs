@@ -121,7 +121,7 @@ impl DimSymbols {
         if max.div_euclid(by).saturating_mul(by) >= min {
             return Ok(());
         }
-        let divisor = if by == 1 { String::new() } else { format!(" that {by} divides") };
+        let divisor = if by == 1 { String::new() } else { format!(" that is a multiple of {by}") };
         Err(format!("the declared range, {min} to {max}, contains no size{divisor}"))
     }
 

@@ -122,7 +122,7 @@ impl SymbolConstraints {
         for c in self.report.constraints.iter().filter(|c| !c.may_fix.is_empty()) {
             let names = c.may_fix.join(", ");
             let message = format!(
-                "the node leaves {names} no other size in the runs that execute it: {}",
+                "in runs that execute the node, {names} can have no other size: {}",
                 c.text()
             );
             let problem = Problem::invalid(message);

@@ -34,7 +34,7 @@ fn check_supported(n: &Node<'_, '_>) -> Result<(), Problem> {
         .str(n, "k_quant_type", "NONE")?
         .str(n, "v_quant_type", "NONE")?
         .into_result(
-            "the weights must be a causal softmax over the keys alone, and the cache must be floating-point and grow",
+            "the attention weights must be a causal softmax over the keys only, and the cache must be floating-point and grow",
         )
 }
 

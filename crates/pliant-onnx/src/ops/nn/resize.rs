@@ -316,7 +316,7 @@ fn axes_from_quotients(
                 n.require_at_most(
                     zero,
                     over,
-                    "the numerators of 'scales' must be at least {}, but one is {}",
+                    "the numerator of a quotient in 'scales' must be at least {}, but is {}",
                 )?;
                 let to = if under == from { over } else { non_constant_size(n, from, scale)? };
                 (to, Scale::NonConstant(scale))
