@@ -126,7 +126,9 @@ macro_rules! compare {
             (BasicValueEnum::VectorValue(a), BasicValueEnum::VectorValue(b)) => {
                 Ok($g.b.$method($predicate, a, b, "")?.into())
             }
-            (a, b) => internal(format!("a comparison has the operands {a} and {b}")),
+            (a, b) => internal(format!(
+                "a comparison has the operands {a} and {b}, expected two scalars or two vectors"
+            )),
         }
     };
 }
@@ -181,7 +183,9 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         match c {
             BasicValueEnum::IntValue(c) => Ok(self.b.build_select(c, a, b, "")?),
             BasicValueEnum::VectorValue(c) => Ok(self.b.build_select(c, a, b, "")?),
-            c => internal(format!("the condition of a selection is {c}")),
+            c => internal(format!(
+                "the condition of a selection is {c}, expected a bool or a vector of bools"
+            )),
         }
     }
 

@@ -195,7 +195,7 @@ impl<'s> ParseContext<'s> {
             _ => Err(self.error(
                 ErrorKind::Value,
                 range,
-                "the value used as a data type is not one (a data type is a name such as \"float32\")",
+                "a data type is required here, such as \"float32\", but the value is not a data type",
             )),
         }
     }

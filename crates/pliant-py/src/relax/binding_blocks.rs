@@ -23,7 +23,9 @@ pub struct SeqExpr;
 fn seq_of<'a>(slf: &'a PyRef<'_, SeqExpr>) -> Result<&'a SeqNode> {
     match slf.as_super().node.get() {
         Node::Seq(seq) => Ok(seq),
-        _ => Err(Error::Internal("the node of a SeqExpr is not a sequence of blocks".into())),
+        _ => Err(Error::Internal(
+            "a SeqExpr object does not contain a sequence of binding blocks".into(),
+        )),
     }
 }
 

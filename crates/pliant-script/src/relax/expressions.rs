@@ -195,7 +195,7 @@ impl<'s> FuncParser<'_, 's> {
             ),
             Local::OneBranch => (
                 ErrorKind::Structure,
-                format!("'{name}' is not defined in both branches of the 'if' before"),
+                format!("'{name}' is not defined in both branches of the preceding 'if'"),
                 format!("assign '{name}' in both branches"),
             ),
             Local::NoResultType => (
