@@ -51,8 +51,8 @@ def mirror_pad(
     after = pad_before if pad_after is None else pad_after
     if mode not in ("SYMMETRIC", "REFLECT") or not len(pad_before) == len(after) == data.ndim:
         raise ValueError(
-            f"mirror_pad: mode must be 'SYMMETRIC' or 'REFLECT', got '{mode}', and data with {data.ndim} dims needs as"
-            f" many paddings before and after, got {len(pad_before)} and {len(after)}"
+            f"mirror_pad: expected mode 'SYMMETRIC' or 'REFLECT', and {data.ndim} paddings before and after data, one per dim;"
+            f" got mode '{mode}', {len(pad_before)} paddings before and {len(after)} after"
         )
     edge = 1 if mode == "SYMMETRIC" else 0
 

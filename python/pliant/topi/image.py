@@ -178,8 +178,8 @@ def crop_and_resize(
     """
     if layout not in ("NCHW", "NHWC") or method not in ("bilinear", "nearest_neighbor"):
         raise ValueError(
-            f"crop_and_resize: layout must be 'NCHW' or 'NHWC', got '{layout}', and method must be 'bilinear' or "
-            f"'nearest_neighbor', got '{method}'"
+            f"crop_and_resize: expected layout 'NCHW' or 'NHWC' and method 'bilinear' or 'nearest_neighbor', "
+            f"got layout '{layout}' and method '{method}'"
         )
     rows, columns, channels = (layout.index(c) for c in "HWC")
     outside = tir.const(extrapolation_value or 0.0, data.dtype)
@@ -219,7 +219,7 @@ def crop_and_resize(
     name = "topi.image.crop_and_resize"
     result = te.compute(shape, element, name="T_crop_and_resize")
     height, width = data.shape[rows], data.shape[columns]
-    message = f"{name}: there is nothing to cut out of images of {{0}} x {{1}} pixels"
+    message = f"{name}: images of {{0}} x {{1}} pixels have no pixels to crop"
     # Without boxes, the images may be empty.
     result = require_condition(result, tir.any(boxes.shape[0] < 1, tir.all(height > 0, width > 0)), message, height, width)
     return require_indices_within(result, box_indices, name, 0, data.shape[0])

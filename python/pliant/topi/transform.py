@@ -43,7 +43,9 @@ def expand_like(a: Tensor, shape_like: Tensor, axis: int | Sequence[int]) -> Ten
     ndim = shape_like.ndim
     new = {axis_of(k, ndim) for k in ([axis] if isinstance(axis, int) else axis)}
     if a.ndim + len(new) != ndim:
-        raise ValueError(f"expand_like: {a.ndim} dims and {len(new)} new dims do not add up to the {ndim} dims of {shape_like.name}")
+        raise ValueError(
+            f"expand_like: {a.name} with {len(new)} new dims has {a.ndim + len(new)} dims, but {shape_like.name} has {ndim}"
+        )
     kept = [k for k in range(ndim) if k not in new]
     result = te.compute(shape_like.shape, lambda *i: a(*(i[k] for k in kept)), name="T_expand_like")
     pairs = ((f"dim {j} of {a.name}", a.shape[j], shape_like.shape[k]) for j, k in enumerate(kept))
@@ -93,8 +95,8 @@ def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: float = 0, axi
     """
     if axis not in (0, 1) or data.ndim < 2 or valid_length.ndim != 1:
         raise ValueError(
-            f"sequence_mask: axis must be 0 or 1, data must have two dims or more, and valid_length one dim, but axis"
-            f" is {axis}, data has {data.ndim} dims and valid_length {valid_length.ndim}"
+            f"sequence_mask: expected axis 0 or 1, data with at least 2 dims, and valid_length with 1 dim; got axis {axis},"
+            f" data with {data.ndim} dims, and valid_length with {valid_length.ndim} dims"
         )
     masked = tir.const(mask_value, data.dtype)
 
@@ -117,8 +119,8 @@ def strided_set(
     steps = [1] * len(begin) if strides is None else list(strides)
     if not len(begin) == len(end) == len(steps) <= a.ndim or v.ndim != a.ndim or any(s < 1 for s in steps):
         raise ValueError(
-            f"strided_set: begin {list(begin)}, end {list(end)} and strides {steps} must have the same length, at most"
-            f" {a.ndim}, v must have {a.ndim} dims, got {v.ndim}, and the strides must be positive"
+            f"strided_set: expected begin, end and positive strides of the same length, at most {a.ndim}, and v with {a.ndim} dims;"
+            f" got begin {list(begin)}, end {list(end)}, strides {steps}, and v with {v.ndim} dims"
         )
 
     def place(at: int, dim: Any) -> Any:
@@ -248,7 +250,7 @@ def layout_transform(array: Tensor, src_layout: Any, dst_layout: str | None = No
     if {letter.upper() for letter, _ in source} != {letter.upper() for letter, _ in target} or len(source) != array.ndim:
         raise ValueError(
             f"layout_transform: cannot convert {array.name} with {array.ndim} dims from layout '{src_layout}' to"
-            f" '{dst_layout}': the source layout needs a letter for each dim, and both layouts the same axes"
+            f" '{dst_layout}': the source layout needs a letter for each dim, and both layouts need the same axes"
         )
     whole: dict[str, Any] = {}
     for (letter, _), dim in zip(source, array.shape, strict=True):
@@ -268,7 +270,9 @@ def layout_transform(array: Tensor, src_layout: Any, dst_layout: str | None = No
     result = te.compute(shape, element, name="T_layout_trans")
     for letter, size in whole.items():
         parts = _block_elements(target, letter)
-        message = f"topi.layout_transform: axis {letter} of size {{0}} has no parts of {parts} in '{dst_layout}'"
+        message = (
+            f"topi.layout_transform: the size {{0}} of axis {letter} is not a multiple of its block size {parts} in '{dst_layout}'"
+        )
         result = require_condition(result, tir.floormod(size, parts) == 0, message, size) if parts > 1 else result
     return result
 

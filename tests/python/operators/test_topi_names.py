@@ -369,7 +369,7 @@ REFUSED: dict[str, tuple[Made, list[np.ndarray], str, type[Exception]]] = {
     "batch_to_space": (lambda a: topi.nn.batch_to_space_nd(a, [2], [0], [0]), [f32(3, 2, 1)],
                        "batch_to_space_nd: axis 0 of size 3 is not a multiple of 2", pliant.ShapeError),
     "layout_transform": (lambda a: topi.layout_transform(a, "NCHW", "NCHW3c"), [f32(1, 4, 1, 1)],
-                         "layout_transform: axis C of size 4 has no parts of 3", pliant.ShapeError),
+                         "layout_transform: the size 4 of axis C is not a multiple of its block size 3", pliant.ShapeError),
     "crop_and_resize": (lambda a, b, i: topi.image.crop_and_resize(a, b, i, (2, 2)),
                         [f32(2, 1, 3, 3), f32(1, 4), np.array([2], "int32")],
                         "crop_and_resize: index 2 is out of range for axis 0 of size 2", IndexError),
@@ -378,7 +378,7 @@ REFUSED: dict[str, tuple[Made, list[np.ndarray], str, type[Exception]]] = {
                                "crop_and_resize: index -1 is out of range for axis 0 of size 2", IndexError),
     "crop_of_nothing": (lambda a, b, i: topi.image.crop_and_resize(a, b, i, (2, 2)),
                         [f32(2, 1, 0, 3), f32(1, 4), np.array([1], "int32")],
-                        "nothing to cut out of images of 0 x 3 pixels", pliant.ShapeError),
+                        "images of 0 x 3 pixels have no pixels to crop", pliant.ShapeError),
 }
 
 

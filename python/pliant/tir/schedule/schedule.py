@@ -241,13 +241,20 @@ class Schedule:
     ) -> ExprRV:
         """Returns one of the candidates, chosen with these probabilities. ``decision`` is the index of the choice, if it is known."""
         if len(candidates) != len(probs) or not candidates:
-            raise ScheduleError(f"sample_categorical: {len(candidates)} candidates have {len(probs)} probabilities")
+            raise ScheduleError(
+                f"sample_categorical: expected candidates with one probability each, got {len(candidates)} candidates and"
+                f" {len(probs)} probabilities"
+            )
         if not all(math.isfinite(p) and p >= 0 for p in probs) or sum(probs) <= 0:
-            raise ScheduleError(f"sample_categorical: {list(probs)} are not probabilities")
+            raise ScheduleError(
+                f"sample_categorical: probs must be finite and not negative, with a positive sum, got {list(probs)}"
+            )
         if decision is None:
             decision = self._random.choices(range(len(candidates)), weights=list(probs))[0]
         if not isinstance(decision, int) or not 0 <= decision < len(candidates):
-            raise ScheduleError(f"sample_categorical: the decision {decision} is not the index of a candidate")
+            raise ScheduleError(
+                f"sample_categorical: decision must be the index of one of {len(candidates)} candidates, got {decision}"
+            )
         chosen = ExprRV(candidates[decision])
         arguments = {"candidates": list(candidates), "probs": list(probs)}
         self._record("sample_categorical", arguments, chosen, decision=decision)
@@ -262,14 +269,16 @@ class Schedule:
         """
         name, extent = self._state.loop_extent(loop)
         if extent is None:
-            raise ScheduleError(f"sample_perfect_tile: the loop '{name}' has a symbolic extent")
+            raise ScheduleError(f"sample_perfect_tile: the extent of the loop '{name}' must be constant, but is symbolic")
         if n < 1 or max_innermost_factor < 1:
             least = min(n, max_innermost_factor)
             raise ScheduleError(f"sample_perfect_tile: n and max_innermost_factor must be positive, but one is {least}")
         chosen = self._random_factors(extent, n, max_innermost_factor) if decision is None else list(decision)
         is_positive = all(isinstance(factor, int) and factor > 0 for factor in chosen)
         if len(chosen) != n or not is_positive or math.prod(chosen) != extent:
-            raise ScheduleError(f"sample_perfect_tile: {chosen} are not {n} factors of {extent}")
+            raise ScheduleError(
+                f"sample_perfect_tile: expected {n} positive factors whose product is the loop extent {extent}, got {chosen}"
+            )
         factors = [ExprRV(factor) for factor in chosen]
         arguments = {"loop": loop, "n": n, "max_innermost_factor": max_innermost_factor}
         self._record("sample_perfect_tile", arguments, *factors, decision=chosen, many=True)
