@@ -40,8 +40,9 @@ impl ExternalData {
         }
         let file = self.open(location)?;
         // SAFETY: `Model::open` requires that the model's files do not change while they are mapped.
-        let map = unsafe { Mmap::map(&file) }
-            .map_err(|e| format!("the external data '{location}' cannot be mapped: {e}"))?;
+        let map = unsafe { Mmap::map(&file) }.map_err(|e| {
+            format!("the external data '{location}' cannot be mapped to memory: {e}")
+        })?;
         let map = Arc::new(map);
         self.maps.insert(location.into(), map.clone());
         Ok(map)

@@ -63,7 +63,8 @@ impl Problem {
     /// converter needs it during the import. `what` describes the property and is the subject of
     /// the message.
     pub fn known_only_at_run_time(what: &str) -> Self {
-        let message = format!("{what} is known only at run time");
+        let message =
+            format!("{what} is known only at run time, but the conversion of the node needs it");
         Problem { needs_run_time: true, ..Problem::unsupported(message) }
     }
 

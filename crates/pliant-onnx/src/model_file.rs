@@ -68,8 +68,9 @@ impl Model {
             return Err(Problem::invalid(format!("'{file_name}' is empty")).into());
         }
         // SAFETY: the documentation requires that the file does not change while it is mapped.
-        let map = unsafe { Mmap::map(&file) }
-            .map_err(|e| Problem::invalid(format!("'{file_name}' cannot be mapped: {e}")))?;
+        let map = unsafe { Mmap::map(&file) }.map_err(|e| {
+            Problem::invalid(format!("'{file_name}' cannot be mapped to memory: {e}"))
+        })?;
         let mut model = Model::decode(Bytes::from_owner(map), limits)?;
         model.folder = Some(path.parent().map_or_else(PathBuf::new, Path::to_path_buf));
         Ok(model)
