@@ -510,7 +510,8 @@ impl<'a> Runner<'a> {
                         Ok(CallOutcome::Value(Value::None))
                     }
                     _ => Err(VmError::type_error(format!(
-                        "vm.builtin.invoke_closure: the function '{}' cannot be called as a closure",
+                        "vm.builtin.invoke_closure: '{}' cannot be called, because it is neither a graph function nor a loop \
+                         function without captured values",
                         func.name()
                     ))),
                 }

@@ -145,7 +145,7 @@ fn check_axes(name: &str, order: Order, axes: &[i64], rank: usize) -> Result<(),
     let tensor_axes: Vec<i64> = axes.iter().copied().filter(|&axis| axis != NEW_AXIS).collect();
     if tensor_axes.len() != rank {
         return Err(format!(
-            "{name} has {rank} dims, but its entry in axes names {}: {axes:?}",
+            "{name} has {rank} dims, but its entry in axes names {} dims: {axes:?}",
             tensor_axes.len()
         ));
     }

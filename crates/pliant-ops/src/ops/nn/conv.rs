@@ -112,7 +112,7 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     if shared_dim(ctx, channels, read).is_none() {
         let (c, i, g) = (ctx.dim_text(channels), ctx.dim_text(in_channels), ctx.dim_text(groups));
         return Err(ctx.error(format!(
-            "data has {c} channels, but weight reads {i} in each of {g} groups: {types}",
+            "data has {c} channels, but weight reads {i} channels in each of {g} groups: {types}",
             types = crate::shared_operator_rules::operand_types(ctx)
         )));
     }

@@ -86,7 +86,7 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     if shared_dim(ctx, channels, in_channels).is_none() {
         let (c, i) = (ctx.dim_text(channels), ctx.dim_text(in_channels));
         return Err(ctx.error(format!(
-            "data has {c} channels, but weight reads {i}: {types}",
+            "data has {c} channels, but weight reads {i} channels: {types}",
             types = operand_types(ctx)
         )));
     }
