@@ -97,7 +97,7 @@ impl Rule for MatmulInt8 {
             },
             _ if matmul_int8_matcher::is_int32(site.func, site.root) => {
                 return Ok(Err(
-                    "the matmul's right operand is neither a constant nor a cast matrix".into(),
+                    "the matmul's right operand is neither a constant nor a cast of an 8-bit matrix".into(),
                 ));
             }
             _ => return Ok(Err(KeepReason::NotApplicable)),
@@ -106,7 +106,8 @@ impl Rule for MatmulInt8 {
         let Some(mut p) = matmul_int8_matcher::match_matmul(site.func, &uses.1, site.root, rows)
         else {
             return Ok(Err(
-                "the matmul's left operand is not int8 or uint8 of known inner size".into()
+                "the matmul's left operand is not an int8 or uint8 tensor of known inner size"
+                    .into(),
             ));
         };
         if site.dataflow

@@ -215,10 +215,9 @@ pub(super) fn layer(
     let cell = cell(*op, &call).ok_or(
         "the recurrent layer sets `clip` or `input_forget`, or has activations other than the default ones",
     )?;
-    let layer =
-        layer_of_cell(&call, (*op, cell), binding).filter(|l| l.has_consistent_sizes(func)).ok_or(
-            "the recurrent layer's operands are not float32 of known sizes that fit each other",
-        )?;
+    let layer = layer_of_cell(&call, (*op, cell), binding)
+        .filter(|l| l.has_consistent_sizes(func))
+        .ok_or("the recurrent layer's operands are not float32 tensors of known, matching sizes")?;
     match layer.has_few_steps(func) {
         true => {
             Err("the recurrent layer has too few steps for packing its non-constant weights to be profitable".into())
