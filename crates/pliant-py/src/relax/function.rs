@@ -345,7 +345,7 @@ impl Function {
             Location::In(owner, id) => (owner, Some(id)),
             Location::Free => match &parts(node)?.ret {
                 Some(ret) => return wrap_info(slf.py(), ret.clone()),
-                None => (owner_of(node, "the object of ret_struct_info")?, None),
+                None => (owner_of(node, "the object on which ret_struct_info is read")?, None),
             },
         };
         let mut state = owner.lock();
@@ -363,7 +363,7 @@ impl Function {
             Location::In(owner, id) => owner.lock().func().is_some_and(|f| f.func(id).pure),
             Location::Free => match parts(node)?.pure {
                 Some(pure) => pure,
-                None => ir_function(node, "the object of is_pure")?.is_pure(),
+                None => ir_function(node, "the object on which is_pure is read")?.is_pure(),
             },
         })
     }
@@ -402,7 +402,7 @@ impl Function {
         let node = &slf.as_super().node;
         let mut attrs = attrs_of(node);
         set_attrs(&mut attrs, attr_key_or_dict, attr_value)?;
-        let node = with_attrs(node, attrs, "the object of with_attr")?;
+        let node = with_attrs(node, attrs, "the object on which with_attr is called")?;
         Ok(Self::of_node(slf.py(), node, slf.name.clone())?)
     }
 
@@ -420,7 +420,7 @@ impl Function {
         let node = &slf.as_super().node;
         let mut attrs = attrs_of(node);
         attrs.shift_remove(attr_key);
-        let node = with_attrs(node, attrs, "the object of without_attr")?;
+        let node = with_attrs(node, attrs, "the object on which without_attr is called")?;
         let name = slf.name.clone().filter(|_| attr_key != GLOBAL_SYMBOL);
         Ok(Self::of_node(slf.py(), node, name)?)
     }
@@ -508,7 +508,7 @@ impl Function {
         let node = slf.as_super().node.clone();
         let own_name = Self::__name__(slf);
         let options = PrintOptions { show_meta, ..PrintOptions::default() };
-        let func = ir_function(&node, "the object of script")?;
+        let func = ir_function(&node, "the object on which script is called")?;
         Ok(print_function(name.unwrap_or(&own_name), &func, pliant_ops::registry(), &options))
     }
 
