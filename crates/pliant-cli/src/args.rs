@@ -66,7 +66,7 @@ pub struct BuildArgs {
     /// How graph functions are executed.
     #[arg(long, default_value = "bytecode")]
     pub exec_mode: String,
-    /// The passes on the graph: default, zero, minimum.
+    /// The pipeline of graph passes: default, zero or minimum (`pliant opt --list` describes them).
     #[arg(long, default_value = "default")]
     pub pipeline: String,
     /// The number of threads for compilation and runs.
@@ -277,8 +277,8 @@ pub struct RunArgs {
 /// Arguments of `pliant bench`.
 #[derive(Args)]
 #[command(
-    after_help = "A range A..B contains A, its doubles, and B; A..B:STEP contains A and every STEP after it. A symbol
-that occurs several times takes all its values. All combinations are run with one compilation.
+    after_help = "A range A..B contains A, 2 * A, 4 * A and so on, and B; A..B:STEP contains A, A + STEP and so on up to B.
+A symbol that occurs several times takes all its values. All combinations are run with one compilation.
 
 Examples:
   pliant bench model.onnx --shape batch=1..32,seq=16..512
@@ -359,7 +359,7 @@ pub struct DumpArgs {
     /// loop functions) or `bytecode`.
     #[arg(long, default_value = "bytecode")]
     pub stage: String,
-    /// Omit the weights; the text then does not parse back.
+    /// Omit the weights; the printed text can then not be parsed again.
     #[arg(long)]
     pub no_constants: bool,
 }
