@@ -157,7 +157,7 @@ fn check_tensor(f: &PrimFunc, position: usize, buffer: Buffer) -> PrologueStep {
         messages: [
             CheckFailure::Shape.mark(&format!("{arg} does not have rank {ndim}")),
             CheckFailure::Shape.mark(&format!("{arg} does not have element type {dtype}")),
-            CheckFailure::Shape.mark(&format!("{arg} has no memory or is not contiguous")),
+            CheckFailure::Shape.mark(&format!("{arg} has a null address or is not contiguous")),
         ],
     }
 }

@@ -73,13 +73,13 @@ struct Pipeline {
 const PIPELINES: &[Pipeline] = &[
     Pipeline {
         name: "default",
-        doc: "Build: zero, then minimum",
+        doc: "Compile for the virtual machine: the pipeline zero, then the pipeline minimum",
         parts: &[GRAPH_PASSES, BUILD_PASSES],
         goal: EXECUTABLE,
     },
     Pipeline {
         name: "default_build",
-        doc: "Build: zero, then minimum",
+        doc: "Compile for the virtual machine: the pipeline zero, then the pipeline minimum",
         parts: &[GRAPH_PASSES, BUILD_PASSES],
         goal: EXECUTABLE,
     },

@@ -434,9 +434,11 @@ impl FunctionLowering<'_> {
             .collect();
         let text = syms.display(sym).to_string();
         let what = match missing[..] {
-            [name] if name == text => format!("the symbol {name} is used where nothing defines it"),
+            [name] if name == text => {
+                format!("the symbol {name} is used, but not defined at this point of the function")
+            }
             _ => format!(
-                "{symbols} in {text} is used where nothing defines it",
+                "{symbols} in {text} is used, but not defined at this point of the function",
                 symbols = missing.join(", ")
             ),
         };
