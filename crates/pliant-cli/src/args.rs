@@ -90,7 +90,7 @@ pub struct FeedArgs {
     /// The function to run.
     #[arg(long, default_value = "main")]
     pub func: String,
-    /// An input from a NumPy file. May be repeated; repeating a name adds the next tensor of a
+    /// An input from a NumPy file: the name of the input and the file. May be repeated; repeating a name adds the next tensor of a
     /// sequence.
     #[arg(long = "input", value_name = "NAME=FILE.npy")]
     pub inputs: Vec<String>,
@@ -262,8 +262,8 @@ pub struct RunArgs {
     /// The inputs of the run.
     #[command(flatten)]
     pub feed: FeedArgs,
-    /// Write the result to a NumPy file, or one of several results by its name; without a name,
-    /// each result of a tuple gets its index before the extension. May be repeated.
+    /// Save results to NumPy files. `--save FILE.npy` saves the result, or each result of a tuple to its own file with its index
+    /// before the extension (`out.0.npy`). `--save NAME=FILE.npy` saves the output with this name. May be repeated.
     #[arg(long, value_name = "[NAME=]FILE.npy")]
     pub save: Vec<String>,
     /// Run this many times and print the times.

@@ -91,7 +91,7 @@ impl fmt::Display for ExecError {
     }
 }
 
-/// Returns what to do with a file that is not an executable, by its extension.
+/// Returns the help of the error message for a file that is not an executable, which depends on the extension of the file.
 fn other_file_help(path: &Path) -> String {
     let extension = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
     match extension.as_deref() {

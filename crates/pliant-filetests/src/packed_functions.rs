@@ -6,7 +6,7 @@
 //! | `test.double_into(x, out)` | doubles a float32 tensor into `out` |
 //! | `test.double_inplace(x)` | doubles a float32 tensor in place and returns it |
 //! | `test.half(x)` | the first half of a float32 vector, whose size the compiler does not know |
-//! | `test.half_shape(x)` | the shape of that vector |
+//! | `test.half_shape(x)` | the shape of the result of `test.half(x)` |
 //! | `test.counter(start)` | an opaque counter that starts at an integer |
 //! | `test.next(counter)` | increments the counter and returns its value as an int64 scalar tensor |
 //! | `test.array()`, `test.push(array, x)`, `test.stack(array)` | an opaque list of float32 vectors, and their concatenation |

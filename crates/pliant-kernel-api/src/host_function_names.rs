@@ -18,40 +18,46 @@ pub const GEMM_ACTIVATIONS: &[(&str, &str)] = &[
     ("relax.tanh", "tanh"),
 ];
 
-/// Creates a sequence. Arguments: `items...`.
+/// The function that returns a sequence of its arguments. Arguments: `items...`.
 pub const SEQUENCE: &str = "pliant.sequence";
-/// Inserts an item into a sequence before a position, or at the end. Arguments: `sequence, item, position or none`.
+/// The function that returns a sequence with an item inserted before a position, or at the end. Arguments:
+/// `sequence, item, position or none`.
 pub const SEQUENCE_INSERT: &str = "pliant.sequence.insert";
-/// Removes the item at a position, or the last item, from a sequence. Arguments: `sequence, position or none`.
+/// The function that returns a sequence without the item at a position, or without the last item. Arguments:
+/// `sequence, position or none`.
 pub const SEQUENCE_ERASE: &str = "pliant.sequence.erase";
-/// Returns the item at a position of a sequence. Arguments: `sequence, position`.
+/// The function that returns the item at a position of a sequence. Arguments: `sequence, position`.
 pub const SEQUENCE_AT: &str = "pliant.sequence.at";
-/// Returns the number of items of a sequence as an int64 scalar tensor. Arguments: `sequence`.
+/// The function that returns the number of items of a sequence as an int64 scalar tensor. Arguments: `sequence`.
 pub const SEQUENCE_LENGTH: &str = "pliant.sequence.length";
-/// Concatenates or stacks all items of a sequence. Arguments: `sequence, axis, whether the axis is new`.
+/// The function that concatenates the tensors in a sequence along an axis, or stacks them along a new axis. Arguments:
+/// `sequence, axis, whether the axis is new`.
 pub const SEQUENCE_CONCAT: &str = "pliant.sequence.concat";
-/// Splits a tensor into a sequence. Arguments: `tensor, lengths or none, axis, whether parts of length 1 keep the axis`.
+/// The function that splits a tensor into a sequence. Arguments:
+/// `tensor, lengths or none, axis, whether parts of length 1 keep the axis`.
 pub const SEQUENCE_SPLIT: &str = "pliant.sequence.split";
-/// Returns a bool scalar tensor that is true if an optional has a value. Arguments: `value or none`.
+/// The function that returns a bool scalar tensor, which is true if an optional has a value. Arguments: `value or none`.
 pub const OPTIONAL_HAS: &str = "pliant.optional.has";
-/// Returns the value of an optional, or an error if it has none. Arguments: `value or none`.
+/// The function that returns the value of an optional, or an error if it has none. Arguments: `value or none`.
 pub const OPTIONAL_GET: &str = "pliant.optional.get";
-/// Appends an item to a chain (the linked list of values that the iterations of a loop collect). Arguments: `chain or none, item,
-/// whether items must have equal types`.
+/// The function that appends an item to a chain (the linked list of values that the iterations of a loop collect). Arguments:
+/// `chain or none, item, whether items must have equal types`.
 pub const CHAIN_PUSH: &str = "pliant.chain.push";
-/// Stacks all items of a chain (the linked list of values that the iterations of a loop collect) along a new first axis.
-/// Arguments: `chain or none, shape of an item, element type`. The shape is only used if there are no items.
+/// The function that stacks all items of a chain (the linked list of values that the iterations of a loop collect) along a new
+/// first axis. Arguments: `chain or none, shape of an item, element type`. The shape is only used if there are no items.
 pub const CHAIN_STACK: &str = "pliant.chain.stack";
-/// Converts a chain (the linked list of values that the iterations of a loop collect) to a sequence. Arguments: `chain or none`.
+/// The function that converts a chain (the linked list of values that the iterations of a loop collect) to a sequence. Arguments:
+/// `chain or none`.
 pub const CHAIN_SEQUENCE: &str = "pliant.chain.sequence";
-/// Reinterprets the bits of elements as another type of the same width. Arguments: `tensor, element type`.
+/// The function that reinterprets the bits of elements as another type of the same width. Arguments: `tensor, element type`.
 pub const BITCAST: &str = "pliant.bitcast";
-/// Computes the determinants of the matrices in the last two dims of a tensor. Arguments: `tensor`.
+/// The function that computes the determinants of the matrices in the last two dims of a tensor. Arguments: `tensor`.
 pub const DET: &str = "pliant.det";
-/// Checks that the input `name` has the given type, such as `sequence(float32[2, ?])` or `optional(int64)`, and returns its value.
-/// Arguments: `value, name, type`.
+/// The function that checks that the input `name` has the given type, such as `sequence(float32[2, ?])` or `optional(int64)`, and
+/// returns its value. Arguments: `value, name, type`.
 pub const INPUT: &str = "pliant.onnx.input";
-/// Imports an ONNX node for the types of the operands, runs the node and returns its results. Arguments: `node, operands...`.
+/// The function that runs an ONNX node that is imported at run time, because its import needs the types of the operands. Returns
+/// the results of the node. Arguments: `node, operands...`.
 pub const NODE: &str = "pliant.onnx.node";
 
 /// The names of the host functions that imported ONNX models call.

@@ -29,7 +29,7 @@ const MAGIC: &[u8; 8] = b"PLNTOBJ1";
 const MAX_ENTRY_BYTES: u64 = 64 << 20;
 /// Maximum size of all entries together, in bytes. If they are larger, the entries that were used least recently are removed.
 const MAX_TOTAL_BYTES: u64 = 256 << 20;
-/// The size is checked when a process stores its first entry, and then after this number of entries.
+/// Number of entries that a process stores between two checks of the total size. The first check follows the first entry.
 const ENTRIES_PER_CHECK: usize = 64;
 
 /// The start of the names of files that are being written.

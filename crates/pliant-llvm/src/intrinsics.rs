@@ -12,7 +12,8 @@ use crate::elementary_functions::Sequences;
 use crate::function_builder::{FuncGen, Gen, internal, unsupported};
 use crate::values::{Value, lane_type};
 
-/// Expands the sequence of an intrinsic, if it is in the list.
+/// Generates code for the intrinsic `$intrin` with the function of `pliant_kernels::math` that the list of pairs
+/// `intrinsic = function` states for it. The value is `None` if the list does not contain the intrinsic.
 macro_rules! expand {
     ($g:expr, $real:ty, $intrin:expr, $x:expr; $($name:ident = $function:ident),*) => {
         match $intrin {
@@ -34,7 +35,7 @@ fn extern_dtype(ty: ExternTy) -> DType {
     }
 }
 
-/// Returns the name of LLVM's intrinsic for a function that CPUs compute exactly.
+/// Returns the name of LLVM's intrinsic for a function that CPUs compute exactly, or `None` for other functions.
 fn llvm_name(intrin: Intrin) -> Option<&'static str> {
     Some(match intrin {
         Intrin::Sqrt => "llvm.sqrt",

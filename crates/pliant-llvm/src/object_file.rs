@@ -15,7 +15,7 @@ use crate::function_builder::{Gen, internal};
 
 /// The table of imports of an object file under construction.
 pub(crate) struct ImportTable<'ctx> {
-    /// Stands for the table until its length is known.
+    /// A temporary global variable that the code refers to instead of the table, until the length of the table is known.
     placeholder: GlobalValue<'ctx>,
     imports: RefCell<IndexSet<Import>>,
 }

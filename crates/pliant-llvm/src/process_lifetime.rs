@@ -13,9 +13,10 @@ use pliant_codegen::CodegenError;
 static EXITING: RwLock<bool> = RwLock::new(false);
 
 thread_local! {
-    /// The exclusive lock while this thread forks.
+    /// The exclusive lock of [`EXITING`], which this thread holds while it forks.
     static FORKING: RefCell<Option<RwLockWriteGuard<'static, bool>>> = const { RefCell::new(None) };
-    /// Its destructor stops LLVM. On the main thread, `exit` runs it before the destructors of static variables.
+    /// A value whose destructor stops LLVM when the thread ends. Only the main thread creates it: `exit` runs the destructors of
+    /// that thread before those of static variables.
     static STOP_WITH_MAIN_THREAD: StopOnDrop = const { StopOnDrop };
 }
 

@@ -31,22 +31,21 @@ use crate::proto::{ModelProto, TensorProto, TensorShapeProto, TypeProto, ValueIn
 /// are unlikely to be axes, sizes or pads.
 const MAX_SPECIALIZED_VALUES: usize = 64;
 
-/// What the host knows about the operands of a deferred node when it imports the node
-/// ("specialises" it) at run time.
+/// How much of its operands the import of a deferred node treats as constant. A deferred node is an ONNX node that is imported at
+/// run time, when its operands exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Specialization {
-    /// The ranks and element types of all operands are known.
+    /// The ranks and element types of all operands are constant.
     Ranks,
-    /// In addition to `Ranks`, the sizes of all operands but the first are known. The elements of
-    /// these operands are also known if they are few integers.
+    /// In addition to `Ranks`, the sizes of all operands except the first are constant. Their elements are constant, too, if the
+    /// operand contains at most 64 elements of type int64, int32 or bool.
     Parameters,
-    /// In addition to `Parameters`, the sizes of the first operand are known, and its elements if
-    /// they are few integers.
+    /// In addition to `Parameters`, the same applies to the first operand.
     All,
 }
 
 impl Specialization {
-    /// All specialisations, from the most general to the most specific.
+    /// All values, in the order in which the import tries them until one succeeds: from the fewest to the most constants.
     pub const ALL: [Specialization; 3] =
         [Specialization::Ranks, Specialization::Parameters, Specialization::All];
 

@@ -1,4 +1,4 @@
-//! `annotate` and `unannotate`: annotations of loops and blocks.
+//! `annotate` and `unannotate`: add annotations to loops and blocks, and remove them.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::loop_tree::{add_block, find_block, find_loop, replace};
 /// A list of annotations.
 type Annotations = Vec<(Arc<str>, AttrValue)>;
 
-/// Changes the annotations of a loop.
+/// Changes the annotations of the loop over `var` with the callback `edit`.
 pub(crate) fn edit_loop(
     f: &mut PrimFunc,
     var: Var,
@@ -28,7 +28,7 @@ pub(crate) fn edit_loop(
     Ok(())
 }
 
-/// Changes the annotations of a block.
+/// Changes the annotations of the block `name` with the callback `edit`.
 pub(crate) fn edit_block(
     f: &mut PrimFunc,
     name: &str,
@@ -41,14 +41,14 @@ pub(crate) fn edit_block(
     Ok(())
 }
 
-/// Adds an annotation, or replaces its value.
+/// Adds the annotation `key` to a list, or replaces its value.
 pub(crate) fn add(list: &mut Annotations, key: &str, value: AttrValue) -> Step<()> {
     list.retain(|(k, _)| **k != *key);
     list.push((key.into(), value));
     Ok(())
 }
 
-/// Removes an annotation.
+/// Removes the annotation `key` from a list. Fails if there is none.
 pub(crate) fn remove(list: &mut Annotations, key: &str) -> Step<()> {
     let before = list.len();
     list.retain(|(k, _)| **k != *key);

@@ -1,4 +1,4 @@
-//! The temporary buffers of a function.
+//! Functions that add and remove the temporary buffers of a loop function.
 
 use pliant_ir::tir::{Buffer, BufferData, PrimFunc, Scope, StmtData};
 use pliant_tir::statement_traversal::map_stmts;
@@ -11,7 +11,7 @@ pub(crate) fn is_parameter(f: &PrimFunc, buffer: Buffer) -> bool {
     f.buffer_map.values().any(|&b| b == buffer)
 }
 
-/// Adds a compact buffer with the shape of another one, which exists during the whole function.
+/// Adds a compact temporary buffer with the shape and data type of the buffer `like`, and allocates it around the whole body.
 pub(crate) fn add_temporary(f: &mut PrimFunc, like: Buffer, name: String, scope: Scope) -> Buffer {
     let BufferData { dtype, shape, .. } = f.buffer(like).clone();
     let buffer = f.add_buffer(BufferData {
@@ -26,7 +26,7 @@ pub(crate) fn add_temporary(f: &mut PrimFunc, like: Buffer, name: String, scope:
     buffer
 }
 
-/// Allocates a buffer around the whole body.
+/// Allocates a buffer around the whole body of a function.
 pub(crate) fn allocate(f: &mut PrimFunc, buffer: Buffer) {
     let body = f.body;
     f.body = f.add_stmt(StmtData::Alloc(buffer, body));
@@ -45,7 +45,7 @@ pub(crate) fn remove_allocation(f: &mut PrimFunc, buffer: Buffer) {
     });
 }
 
-/// Returns the scope with a name.
+/// Returns the memory scope with this name. Fails if a CPU has no such scope.
 pub(crate) fn scope(name: &str) -> Step<Scope> {
     Scope::from_name(name).ok_or_else(|| {
         format!("there is no memory scope '{name}' on a CPU; use \"global\" or \"local\"")

@@ -1,4 +1,5 @@
-//! `cache_read`, `cache_write` and `set_scope`: copies of buffers in other memory.
+//! `cache_read` and `cache_write` let a block access a copy of a buffer in another memory scope. `set_scope` changes the memory
+//! scope of a buffer.
 
 use pliant_ir::tir::{
     BlockData, Buffer, Expr, ExprData, IterKind, IterVar, PrimFunc, Scope, Stmt, StmtData, Var,
@@ -14,7 +15,8 @@ use crate::loop_tree::{
     path_to_block, read_buffers, replace, wrap_in_loops, written_buffers,
 };
 
-/// Returns the buffer at a position of the list of buffers that a block reads or writes.
+/// Returns the buffer at position `index` of `buffers`, the list of the buffers that a block reads or writes (`what`). Fails if the
+/// list is shorter.
 fn buffer_at(
     f: &PrimFunc,
     buffers: &[Buffer],
@@ -32,7 +34,8 @@ fn buffer_at(
     })
 }
 
-/// Copies a buffer that a block reads to a new buffer, which the block reads instead. Returns the name of the block that copies.
+/// Copies the buffer at position `index` among the buffers that a block reads to a new buffer, from which the block then reads.
+/// Returns the name of the block that copies.
 pub(crate) fn cache_read(f: &mut PrimFunc, name: &str, index: usize, scope: Scope) -> Step<String> {
     let (_, block) = find_block(f, name)?;
     let source = buffer_at(f, &read_buffers(f, &block), index, "reads", name)?;
@@ -58,7 +61,8 @@ pub(crate) fn cache_read(f: &mut PrimFunc, name: &str, index: usize, scope: Scop
     Ok(copy_name.to_string())
 }
 
-/// Lets a block write to a new buffer, which another block copies to the old one. Returns the name of the block that copies.
+/// Lets a block write to a new buffer instead of the buffer at position `index` among those that it writes. Another block copies
+/// the new buffer to the old one. Returns the name of the block that copies.
 pub(crate) fn cache_write(
     f: &mut PrimFunc,
     name: &str,
@@ -103,7 +107,8 @@ pub(crate) fn cache_write(
     Ok(copy_name.to_string())
 }
 
-/// Fails unless a block overwrites a whole buffer without reading its old contents, because the copy replaces all elements.
+/// Fails unless a block overwrites a whole buffer without reading its old contents. `cache_write` requires this, because its copy
+/// replaces all elements.
 fn check_overwrites(f: &PrimFunc, block: &BlockData, buffer: Buffer) -> Step<()> {
     let name = &f.buffer(buffer).name;
     if block.init.is_none() && !loads_of(f, block, buffer).is_empty() {
@@ -128,7 +133,7 @@ fn check_overwrites(f: &PrimFunc, block: &BlockData, buffer: Buffer) -> Step<()>
     Ok(())
 }
 
-/// Sets the memory scope of a buffer that a block writes.
+/// Sets the memory scope of the buffer at position `index` among the buffers that a block writes.
 pub(crate) fn set_scope(f: &mut PrimFunc, name: &str, index: usize, scope: Scope) -> Step<()> {
     let (_, block) = find_block(f, name)?;
     let buffer = buffer_at(f, &written_buffers(f, &block), index, "writes", name)?;
@@ -143,13 +148,13 @@ pub(crate) fn set_scope(f: &mut PrimFunc, name: &str, index: usize, scope: Scope
     Ok(())
 }
 
-/// Returns a description of the statement inside another one that writes a buffer.
+/// Returns a description of the first block or statement inside `s` that writes a buffer; `None` if there is none.
 fn writer_in(f: &PrimFunc, s: Stmt, buffer: Buffer) -> Option<String> {
     let mut all = leaves(f, s).into_iter();
     all.find(|leaf| leaf.writes.contains(&buffer)).map(|leaf| leaf.name)
 }
 
-/// Returns a block that uses `new` instead of `old`: for its loads, and also for its stores if `stores` is set.
+/// Returns a block that loads from `new` instead of `old` and, if `stores` is set, also stores to `new` instead of `old`.
 pub(crate) fn replace_buffer(
     f: &mut PrimFunc,
     block: BlockData,
@@ -178,7 +183,7 @@ pub(crate) fn replace_buffer(
     BlockData { init, body, reads: None, writes: None, ..block }
 }
 
-/// Creates the loops and the block that copy a whole buffer.
+/// Creates loops around a block that copies the whole buffer `source` to `target`.
 fn copy_nest(f: &mut PrimFunc, name: &str, source: Buffer, target: Buffer) -> Stmt {
     let shape = f.buffer(source).shape.clone();
     let (mut loops, mut iters): (Vec<(Var, Expr)>, Vec<IterVar>) = (Vec::new(), Vec::new());
@@ -206,7 +211,7 @@ fn copy_nest(f: &mut PrimFunc, name: &str, source: Buffer, target: Buffer) -> St
     wrap_in_loops(f, block, &loops)
 }
 
-/// Merges sequences that are directly inside of sequences.
+/// Merges each sequence that is an item of another sequence into the outer one.
 pub(crate) fn flatten_sequences(f: &mut PrimFunc) {
     let body = f.body;
     f.body = map_stmts(f, body, &mut |f, s| {

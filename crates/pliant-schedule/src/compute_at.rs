@@ -1,4 +1,5 @@
-//! `compute_at` and `reverse_compute_at`: move a block into a loop, where it computes the region that the loop needs.
+//! `compute_at` and `reverse_compute_at`: move a block into a loop of another loop nest. In each iteration, the block then computes
+//! only the region that the iteration needs or provides.
 
 use pliant_ir::tir::{
     BinOp, BlockData, Buffer, Expr, IterKind, IterVar, PrimFunc, Stmt, StmtData, Var,
@@ -20,7 +21,8 @@ use pliant_tir::accessed_region::{
 };
 use pliant_tir::index_arithmetic::sum;
 
-/// Moves a block into the loop that contains all blocks that read its result, in front of them.
+/// Moves a block to the start of the body of the loop over `var`, which must contain all blocks that read its result. There, the
+/// block computes the region that an iteration reads.
 pub(crate) fn compute_at(f: &mut PrimFunc, name: &str, var: Var) -> Step<()> {
     let (stmt, block) = find_block(f, name)?;
     let target = find_loop(f, var)?;
@@ -72,7 +74,8 @@ pub(crate) fn compute_at(f: &mut PrimFunc, name: &str, var: Var) -> Step<()> {
     Ok(())
 }
 
-/// Moves a block into the loop that contains the block that writes its operand, behind that block.
+/// Moves a block to the end of the body of the loop over `var`, which must contain the block that writes its operand. There, the
+/// block reads the region that an iteration writes.
 pub(crate) fn reverse_compute_at(f: &mut PrimFunc, name: &str, var: Var) -> Step<()> {
     let (stmt, block) = find_block(f, name)?;
     let target = find_loop(f, var)?;
@@ -102,7 +105,7 @@ pub(crate) fn reverse_compute_at(f: &mut PrimFunc, name: &str, var: Var) -> Step
     Ok(())
 }
 
-/// Fails if a block is inside a loop already.
+/// Fails if a block is already inside the loop over `var`.
 fn check_not_inside(f: &PrimFunc, block: &str, var: Var) -> Step<()> {
     let path = path_to_block(f, block)?;
     match loops_of(f, &path).iter().any(|l| l.var == var) {
@@ -113,8 +116,8 @@ fn check_not_inside(f: &PrimFunc, block: &str, var: Var) -> Step<()> {
     }
 }
 
-/// Fails unless each iteration of a loop completes the elements of a buffer that it writes: no loop around it runs over a
-/// reduction axis of a block that writes the buffer.
+/// Fails unless the elements of a buffer that an iteration of the loop `target` writes are final after the iteration: neither this
+/// loop nor a loop around it may run over a reduction axis of a block that writes the buffer.
 fn check_complete(f: &PrimFunc, buffer: Buffer, target: &Loop) -> Step<()> {
     let path = path_to_loop(f, target.var)?;
     let around: Vec<Var> = loops_of(f, &path).iter().map(|l| l.var).collect();
@@ -138,7 +141,7 @@ fn check_complete(f: &PrimFunc, buffer: Buffer, target: &Loop) -> Step<()> {
     Ok(())
 }
 
-/// Fails unless the axes of the blocks in a loop that write a buffer run over all its elements.
+/// Fails unless each block in the loop `target` that writes a buffer has axes that run over all elements of the buffer.
 fn check_covered(f: &PrimFunc, buffer: Buffer, target: &Loop) -> Step<()> {
     let shape = &f.buffer(buffer).shape;
     for (stmt, block) in blocks_in(f, target.stmt) {
@@ -168,7 +171,7 @@ fn check_covered(f: &PrimFunc, buffer: Buffer, target: &Loop) -> Step<()> {
     Ok(())
 }
 
-/// Returns the only buffer that a block writes.
+/// Returns the only buffer that a block writes. Fails if it writes several buffers.
 fn only_written_buffer(f: &PrimFunc, block: &BlockData) -> Step<Buffer> {
     match written_buffers(f, block)[..] {
         [buffer] => Ok(buffer),
@@ -176,7 +179,8 @@ fn only_written_buffer(f: &PrimFunc, block: &BlockData) -> Step<Buffer> {
     }
 }
 
-/// Returns the axis of each dim at which a block stores its result.
+/// Returns, for each dim of a buffer, the block axis that is the index of the block's stores in this dim. Fails unless all stores
+/// have the same indices, which must be distinct spatial axes.
 pub(crate) fn store_axes(f: &PrimFunc, block: &BlockData, buffer: Buffer) -> Step<Vec<Var>> {
     let mut all: Vec<Box<[Expr]>> = Vec::new();
     for s in block.init.into_iter().chain([block.body]) {
@@ -192,13 +196,15 @@ pub(crate) fn store_axes(f: &PrimFunc, block: &BlockData, buffer: Buffer) -> Ste
     distinct_axes(f, block, &all, &format!("store to '{}'", f.buffer(buffer).name))
 }
 
-/// Returns the axis of each dim at which a block loads a buffer.
+/// Returns, for each dim of a buffer, the block axis that is the index of the block's loads in this dim. Fails unless all loads
+/// have the same indices, which must be distinct spatial axes.
 fn load_axes(f: &PrimFunc, block: &BlockData, buffer: Buffer) -> Step<Vec<Var>> {
     let what = format!("read '{}'", f.buffer(buffer).name);
     distinct_axes(f, block, &loads_of(f, block, buffer), &what)
 }
 
-/// Returns the spatial axis in each index of the only access.
+/// Returns the block axes that are the indices of the only access in `accesses`. Fails if there are several accesses, or if the
+/// indices are not distinct spatial axes. `what` describes the accesses for the error message.
 fn distinct_axes(
     f: &PrimFunc,
     block: &BlockData,
@@ -220,8 +226,8 @@ fn distinct_axes(
     })
 }
 
-/// Creates the loops over a region around a block, whose axis `axes[dim]` runs over the range of each dim. Other axes
-/// run over their whole range.
+/// Returns the block inside new loops over a region of a buffer. The axis `axes[dim]` of the block runs over the range
+/// `region[dim]`. The other axes run over their whole range.
 fn nest_over_region(
     f: &mut PrimFunc,
     block: &BlockData,

@@ -11,17 +11,18 @@ use pliant_tir::statement_traversal::{children, direct_exprs, for_each_stmt};
 use crate::error::Step;
 use crate::loop_tree::{Loop, outermost, outermost_statement, path_to_loop};
 
-/// A block, or a statement that stores or calls functions outside of blocks.
+/// A statement for which dependences are analysed as a whole: a block, or a statement outside of blocks that stores or calls
+/// functions.
 pub(crate) struct Leaf {
     /// The statement.
     pub stmt: Stmt,
     /// The name of the block, or a description of the statement.
     pub name: String,
-    /// The buffers that it reads, including those that it also writes.
+    /// The buffers that the statement reads, including those that it also writes.
     pub reads: Vec<Buffer>,
-    /// The buffers that it writes.
+    /// The buffers that the statement writes.
     pub writes: Vec<Buffer>,
-    /// Whether it passes buffers to kernels or other functions.
+    /// Whether the statement passes buffers to kernels or other functions.
     pub calls: bool,
 }
 
@@ -50,14 +51,14 @@ impl Leaf {
         self.reads.iter().chain(&self.writes).any(|b| buffers.contains(b))
     }
 
-    /// A buffer of the list that the statement writes.
+    /// Returns the first buffer that the statement writes and that is in the list `buffers`; `None` if there is none.
     fn written(&self, buffers: &[Buffer]) -> Option<Buffer> {
         self.writes.iter().copied().find(|b| buffers.contains(b))
     }
 }
 
-/// Collects the buffers that an expression reads, and those that functions may write. Returns whether it passes buffers to
-/// functions.
+/// Appends the buffers that an expression reads to `reads`, and the buffers that functions called in it may write to `writes`.
+/// Returns whether the expression contains calls of kernels, linked functions or packed functions.
 fn expr_accesses(f: &PrimFunc, e: Expr, reads: &mut Vec<Buffer>, writes: &mut Vec<Buffer>) -> bool {
     let mut calls = false;
     for_each_expr(f, e, |e| match f.expr(e) {
@@ -88,7 +89,7 @@ fn expr_accesses(f: &PrimFunc, e: Expr, reads: &mut Vec<Buffer>, writes: &mut Ve
     calls
 }
 
-/// The leaves of a statement, in the order of the text.
+/// Returns the blocks in a statement, and the statements outside of blocks that store or call functions, in program order.
 pub(crate) fn leaves(f: &PrimFunc, s: Stmt) -> Vec<Leaf> {
     fn collect(f: &PrimFunc, s: Stmt, out: &mut Vec<Leaf>) {
         match f.stmt(s) {
@@ -110,19 +111,21 @@ pub(crate) fn leaves(f: &PrimFunc, s: Stmt) -> Vec<Leaf> {
     out
 }
 
-/// The leaves of a function around a move of a block from its outermost statement to another one.
+/// A move of a block from one outermost statement of the function to another one, with the leaves ([`Leaf`]) that the move may
+/// affect. An outermost statement is a direct part of the function's body, usually a loop nest.
 struct Move {
     block: Leaf,
-    /// The other leaves in the outermost statement of the block.
+    /// The other leaves in the outermost statement that contains the block.
     around: Vec<Leaf>,
-    /// The leaves strictly between the two outermost statements.
+    /// The leaves between the outermost statement of the block and that of the target.
     between: Vec<Leaf>,
-    /// The leaves in the outermost statement of the target.
+    /// The leaves in the outermost statement that contains the target loop.
     at_target: Vec<Leaf>,
 }
 
 impl Move {
-    /// Finds the leaves for a move of a block into a loop, which must be in another outermost statement, later or earlier.
+    /// Collects the leaves that the move of a block into the loop `target` may affect. Fails unless the loop is in another
+    /// outermost statement, which must be later in the program if `is_later` is set, and earlier otherwise.
     fn new(f: &PrimFunc, block: Stmt, name: &str, target: &Loop, is_later: bool) -> Step<Move> {
         let from = outermost_statement(f, name)?;
         let to = outermost(f, &path_to_loop(f, target.var)?).ok_or("the loop does not exist")?;
@@ -178,7 +181,8 @@ impl Move {
     }
 }
 
-/// Fails if another leaf writes what a block reads or writes, or, unless `may_read`, reads what it writes.
+/// Fails if `leaf` and `block` conflict: `leaf` writes a buffer that `block` reads or writes, or `leaf` reads a buffer that `block`
+/// writes. If `may_read` is set, the latter is allowed.
 fn check_leaf(f: &PrimFunc, leaf: &Leaf, block: &Leaf, may_read: bool) -> Step<()> {
     if let Some(buffer) = leaf.written(&block.reads) {
         return Err(format!(
@@ -201,7 +205,8 @@ fn check_leaf(f: &PrimFunc, leaf: &Leaf, block: &Leaf, may_read: bool) -> Step<(
     Ok(())
 }
 
-/// Fails unless a block can move to a later loop, in front of the statements there that read its result.
+/// Fails unless a block can move to the start of the body of the loop `target`, which is later in the program and contains all
+/// statements that read the block's result.
 pub(crate) fn check_move_later(f: &PrimFunc, block: Stmt, name: &str, target: &Loop) -> Step<()> {
     let moved = Move::new(f, block, name, target, true)?;
     let others = moved.around.iter().chain(&moved.between);
@@ -230,7 +235,8 @@ pub(crate) fn check_move_later(f: &PrimFunc, block: Stmt, name: &str, target: &L
     }
 }
 
-/// Fails unless a block can move to an earlier loop, behind the statements there that write `operand`.
+/// Fails unless a block can move to the end of the body of the loop `target`, which is earlier in the program and contains all
+/// statements that write the block's operand `operand`.
 pub(crate) fn check_move_earlier(
     f: &PrimFunc,
     block: Stmt,
@@ -263,7 +269,9 @@ pub(crate) fn check_move_earlier(
     moved.at_target.iter().try_for_each(|leaf| check_leaf(f, leaf, &moved.block, false))
 }
 
-/// Fails if another statement, from the outermost statement of a block on, writes what the block reads or writes.
+/// Fails unless the inputs of a block stay unchanged after the block, so that its readers can compute its value again: no other
+/// statement, from the start of the outermost statement that contains the block, may write a buffer that the block reads or writes.
+/// Also fails if an earlier statement uses a buffer that the block writes.
 pub(crate) fn check_inputs_stay(f: &PrimFunc, block: Stmt, name: &str) -> Step<()> {
     let start = outermost_statement(f, name)?;
     let first = leaves(f, start).first().map(|leaf| leaf.stmt);
@@ -284,9 +292,10 @@ pub(crate) fn check_inputs_stay(f: &PrimFunc, block: Stmt, name: &str) -> Step<(
     }
 }
 
-/// Fails unless the iterations of a loop body can run in any order. For each buffer that a statement writes and another one uses,
-/// either the iterations of the loop over `var` access different elements, or what a statement reads or writes was written earlier
-/// in the same iteration.
+/// Fails unless the iterations of a loop with this body can run in any order. For each buffer that one statement of the body writes
+/// and another one uses, one of two conditions must hold. Either different iterations of the loop over `var` access different
+/// elements of the buffer. Or, in each iteration, the other statement accesses only elements that the first one writes in the same
+/// iteration, and reads them only afterwards.
 pub(crate) fn check_iterations_independent(
     f: &mut PrimFunc,
     body: Stmt,
@@ -330,7 +339,8 @@ pub(crate) fn check_iterations_independent(
     Ok(())
 }
 
-/// Whether a block has a predicate that may skip elements of its axes: a condition other than the bounds of an axis.
+/// Whether the predicate of a block has a condition other than the bounds of the block's axes, so that the block may skip elements
+/// in the ranges of its axes.
 pub(crate) fn skips_iterations(f: &PrimFunc, block: Stmt) -> bool {
     let StmtData::Block(block) = f.stmt(block) else { return false };
     let mut conditions = Vec::new();
@@ -349,8 +359,8 @@ pub(crate) fn skips_iterations(f: &PrimFunc, block: Stmt) -> bool {
     !conditions.iter().all(is_bound)
 }
 
-/// Whether the elements of a buffer that the second leaf reads, or writes, in an iteration of a loop body are among those that the
-/// first one writes.
+/// Whether all elements of a buffer that the leaf `reader` accesses in one iteration of a loop with this body are among the
+/// elements that the leaf `writer` stores in it. `selected` determines which accesses of `reader` count.
 fn reads_what_is_written(
     f: &mut PrimFunc,
     (writer, reader): (Stmt, Stmt),
@@ -363,7 +373,7 @@ fn reads_what_is_written(
     written.iter().zip(&read).all(|(w, r)| contains(f, w, r))
 }
 
-/// Whether a range contains another one.
+/// Whether the range `outer` provably contains the range `inner`.
 fn contains(f: &PrimFunc, outer: &DimRange, inner: &DimRange) -> bool {
     if outer.is_whole || (outer.min == inner.min && outer.extent == inner.extent) {
         return true;
@@ -378,7 +388,8 @@ fn contains(f: &PrimFunc, outer: &DimRange, inner: &DimRange) -> bool {
     }
 }
 
-/// Returns the region that one leaf accesses in an iteration of a loop body.
+/// Returns the region of a buffer that the statement `leaf` accesses in one iteration of a loop with this body. `selected`
+/// determines which accesses count.
 fn accessed_region_of(
     f: &mut PrimFunc,
     body: Stmt,

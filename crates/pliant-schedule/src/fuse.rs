@@ -9,7 +9,8 @@ use crate::loop_tree::{Loop, find_loop, replace};
 use crate::reorder::check_one_kind;
 use pliant_tir::index_arithmetic::{not_negative, product, sum};
 
-/// Fuses loops, of which each contains only the next one. Returns the variable of the new loop.
+/// Fuses a nest of loops, outermost first, into one loop. The body of each loop must consist of the next loop only. Returns the
+/// variable of the new loop.
 pub(crate) fn fuse(f: &mut PrimFunc, vars: &[Var]) -> Step<Var> {
     let loops = vars.iter().map(|&var| find_loop(f, var)).collect::<Step<Vec<Loop>>>()?;
     let Some((first, last)) = loops.first().zip(loops.last()).map(|(a, b)| (*a, *b)) else {

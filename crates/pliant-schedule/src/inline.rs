@@ -1,4 +1,5 @@
-//! `compute_inline` and `reverse_compute_inline`: compute an elementwise block inside the blocks that read or write its operand.
+//! `compute_inline` computes an elementwise block inside the blocks that read its result. `reverse_compute_inline` computes an
+//! elementwise block inside the block that writes its operand.
 
 use pliant_ir::tir::{Buffer, Expr, ExprData, Intrin, IterKind, PrimFunc, Stmt, StmtData, Var};
 use pliant_tir::statement_traversal::{ExprRewriter, for_each_stmt, map_stmts, substitute_expr};
@@ -12,17 +13,19 @@ use crate::loop_tree::{
 };
 use pliant_ir::tir::BlockData;
 
-/// A block that stores one value to the element of a buffer at its axes, for all elements.
+/// An elementwise block: at each point of its axes, it stores one value to the element that has these axes as its indices. The axes
+/// cover the whole buffer.
 struct ElementwiseBlock {
     stmt: Stmt,
     block: BlockData,
     buffer: Buffer,
-    /// The axis of each dim of the buffer.
+    /// For each dim of the buffer, the block axis that is the index of the store.
     axes: Vec<Var>,
     value: Expr,
 }
 
-/// Computes a block inside the blocks that read its result, and removes it.
+/// Inlines an elementwise block: replaces each load of its result by the value that it computes, and removes the block and its
+/// buffer.
 pub(crate) fn compute_inline(f: &mut PrimFunc, name: &str) -> Step<()> {
     let producer = elementwise_block(f, name)?;
     check_temporary(f, producer.buffer, name)?;
@@ -51,7 +54,8 @@ pub(crate) fn compute_inline(f: &mut PrimFunc, name: &str) -> Step<()> {
     Ok(())
 }
 
-/// Merges an elementwise block into the elementwise block that writes its operand. The operand, a temporary buffer, disappears.
+/// Merges an elementwise block into the elementwise block that writes its operand, which must be a temporary buffer. The operand is
+/// removed.
 pub(crate) fn reverse_compute_inline(f: &mut PrimFunc, name: &str) -> Step<()> {
     let consumer = elementwise_block(f, name)?;
     check_pure(f, consumer.value, name)?;
@@ -128,8 +132,8 @@ pub(crate) fn reverse_compute_inline(f: &mut PrimFunc, name: &str) -> Step<()> {
     Ok(())
 }
 
-/// Fails unless a consumer can run at the position of its producer: no statement between them writes what the consumer reads, or
-/// uses what it writes.
+/// Fails unless the statement `consumer` can run at the position of `producer`: no statement between them may write a buffer that
+/// `consumer` reads, or use a buffer that it writes.
 fn check_between(f: &PrimFunc, producer: Stmt, consumer: Stmt, name: &str) -> Step<()> {
     let all = leaves(f, f.body);
     let position = |stmt: Stmt| all.iter().position(|leaf| leaf.stmt == stmt);
@@ -160,7 +164,7 @@ fn check_between(f: &PrimFunc, producer: Stmt, consumer: Stmt, name: &str) -> St
     Ok(())
 }
 
-/// Whether two statements are in the same loop.
+/// Whether two statements are in the same outermost loop.
 fn leaves_share_loop(f: &PrimFunc, a: Stmt, b: Stmt) -> bool {
     let loops = |stmt: Stmt| {
         let path = crate::loop_tree::path_to(f, &|s, _| s == stmt);
@@ -169,7 +173,7 @@ fn leaves_share_loop(f: &PrimFunc, a: Stmt, b: Stmt) -> bool {
     loops(a).is_some() && loops(a) == loops(b)
 }
 
-/// Returns the variable in an expression that is only a variable.
+/// Returns the variable if an expression is a variable; `None` for other expressions.
 pub(crate) fn as_var(f: &PrimFunc, e: Expr) -> Option<Var> {
     match f.expr(e) {
         ExprData::Var(var) => Some(*var),
@@ -177,7 +181,7 @@ pub(crate) fn as_var(f: &PrimFunc, e: Expr) -> Option<Var> {
     }
 }
 
-/// Returns a block as an elementwise block.
+/// Analyses the block `name` as an elementwise block. Fails if it is not elementwise.
 fn elementwise_block(f: &PrimFunc, name: &str) -> Step<ElementwiseBlock> {
     let (stmt, block) = find_block(f, name)?;
     let not_elementwise = |why: &str| format!("the block '{name}' is not elementwise: {why}");
@@ -249,7 +253,7 @@ fn check_pure(f: &PrimFunc, value: Expr, block: &str) -> Step<()> {
     }
 }
 
-/// Removes the declared regions of all blocks, which a primitive has made wrong.
+/// Removes the declared read and write regions of all blocks, which are wrong after inlining.
 pub(crate) fn forget_regions(f: &mut PrimFunc) {
     let mut is_declared = false;
     for_each_stmt(f, f.body, &mut |_, data| {

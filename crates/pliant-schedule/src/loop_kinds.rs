@@ -1,4 +1,4 @@
-//! `parallel`, `vectorize`, `unroll` and `bind`: the way in which the iterations of a loop are executed.
+//! `parallel`, `vectorize`, `unroll` and `bind`: set how the iterations of a loop are executed.
 
 use pliant_ir::tir::{BlockData, ForKind, PrimFunc, StmtData, Var};
 use pliant_tir::statement_traversal::uses_any;
@@ -11,7 +11,7 @@ use crate::loop_tree::{
     written_buffers,
 };
 
-/// Sets the kind of a loop.
+/// Sets the kind of a serial loop: parallel, vectorized or unrolled.
 pub(crate) fn set_kind(f: &mut PrimFunc, var: Var, kind: ForKind) -> Step<()> {
     let old = find_loop(f, var)?;
     let name = f.var(var).name.clone();
@@ -36,7 +36,8 @@ pub(crate) fn set_kind(f: &mut PrimFunc, var: Var, kind: ForKind) -> Step<()> {
     Ok(())
 }
 
-/// Fails unless the iterations of a loop are independent: it only runs over spatial axes of blocks.
+/// Fails unless the loop over `var` runs only over spatial axes of the blocks in it. Its iterations then compute different
+/// elements. `kind` is the new kind of the loop, for error messages.
 fn check_independent(f: &PrimFunc, var: Var, kind: ForKind) -> Step<()> {
     let old = find_loop(f, var)?;
     let name = &f.var(var).name;
@@ -64,7 +65,8 @@ fn check_independent(f: &PrimFunc, var: Var, kind: ForKind) -> Step<()> {
     Ok(())
 }
 
-/// Whether a block reads nothing that it writes, except the results of its own reduction, so that running it again has no effect.
+/// Whether repeated execution of a block has no effect: the block writes only temporary buffers, and reads none of them except the
+/// result of its own reduction.
 fn recomputes_only(f: &PrimFunc, block: &BlockData) -> bool {
     let reads_result =
         written_buffers(f, block).into_iter().any(|b| !loads_of(f, block, b).is_empty());
@@ -72,7 +74,7 @@ fn recomputes_only(f: &PrimFunc, block: &BlockData) -> bool {
         && written_buffers(f, block).iter().all(|&b| !is_parameter(f, b))
 }
 
-/// Rejects the binding of a loop to threads of a GPU.
+/// Fails with the message that a loop cannot be bound to threads of a GPU.
 pub(crate) fn bind(f: &PrimFunc, var: Var, thread: &str) -> Step<()> {
     let name = f.var(find_loop(f, var)?.var).name.clone();
     Err(format!(

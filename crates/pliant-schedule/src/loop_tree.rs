@@ -1,4 +1,4 @@
-//! Loops and blocks of a function: search, enclosing statements, and replacement.
+//! Functions that find loops and blocks of a function, and that replace and remove statements.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::error::Step;
 /// A loop of a function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Loop {
-    /// The statement.
+    /// The `For` statement.
     pub stmt: Stmt,
     /// The loop variable.
     pub var: Var,
@@ -36,8 +36,8 @@ pub(crate) fn as_loop(f: &PrimFunc, stmt: Stmt) -> Option<Loop> {
     }
 }
 
-/// Returns the statements from the body of the function down to a statement, both included. Empty if the function does not
-/// contain the statement.
+/// Returns the statements from the body of the function down to the first statement for which `is_target` returns true, both
+/// included. Empty if there is no such statement.
 pub(crate) fn path_to(f: &PrimFunc, is_target: &dyn Fn(Stmt, &StmtData) -> bool) -> Vec<Stmt> {
     fn search(
         f: &PrimFunc,
@@ -58,7 +58,7 @@ pub(crate) fn path_to(f: &PrimFunc, is_target: &dyn Fn(Stmt, &StmtData) -> bool)
     path
 }
 
-/// Returns the statements from the body of the function down to the loop over a variable.
+/// Returns the statements from the body of the function down to the loop over a variable, both included.
 ///
 /// # Errors
 /// If the loop does not exist any more.
@@ -86,7 +86,7 @@ pub(crate) fn find_loop(f: &PrimFunc, var: Var) -> Step<Loop> {
         .ok_or_else(|| format!("'{}' is not a loop", f.var(var).name))
 }
 
-/// Returns the statements from the body of the function down to the block with a name.
+/// Returns the statements from the body of the function down to the block with this name, both included.
 ///
 /// # Errors
 /// If there is no such block.
@@ -101,7 +101,7 @@ pub(crate) fn path_to_block(f: &PrimFunc, name: &str) -> Step<Vec<Stmt>> {
     Ok(path)
 }
 
-/// Returns the block with a name, and its statement.
+/// Returns the statement and the data of the block with this name.
 ///
 /// # Errors
 /// If there is no such block.
@@ -113,7 +113,7 @@ pub(crate) fn find_block(f: &PrimFunc, name: &str) -> Step<(Stmt, BlockData)> {
     }
 }
 
-/// Returns the names of all blocks, in the order of the text.
+/// Returns the names of all blocks, in program order.
 pub(crate) fn block_names(f: &PrimFunc) -> Vec<Arc<str>> {
     let mut names = Vec::new();
     for_each_stmt(f, f.body, &mut |_, data| {
@@ -124,7 +124,7 @@ pub(crate) fn block_names(f: &PrimFunc) -> Vec<Arc<str>> {
     names
 }
 
-/// Returns a name that no block of the function has: `name`, or `name` with a number.
+/// Returns a name that no block of the function has: `name` itself, or `name` with a numeric suffix.
 pub(crate) fn fresh_block_name(f: &PrimFunc, name: &str) -> Arc<str> {
     let used = block_names(f);
     if !used.iter().any(|n| **n == *name) {
@@ -134,7 +134,7 @@ pub(crate) fn fresh_block_name(f: &PrimFunc, name: &str) -> Arc<str> {
     numbered.into_iter().find(|n| !used.iter().any(|u| **u == **n)).unwrap_or_default().into()
 }
 
-/// The blocks inside a statement, with their statements.
+/// Returns all blocks inside a statement, each with its own statement.
 pub(crate) fn blocks_in(f: &PrimFunc, s: Stmt) -> Vec<(Stmt, BlockData)> {
     let mut blocks = Vec::new();
     for_each_stmt(f, s, &mut |s, data| {
@@ -145,12 +145,12 @@ pub(crate) fn blocks_in(f: &PrimFunc, s: Stmt) -> Vec<(Stmt, BlockData)> {
     blocks
 }
 
-/// The loops of a path, outermost first.
+/// Returns the loops among the statements of a path, outermost first.
 pub(crate) fn loops_of(f: &PrimFunc, path: &[Stmt]) -> Vec<Loop> {
     path.iter().filter_map(|&s| as_loop(f, s)).collect()
 }
 
-/// Whether a statement executes stores or calls outside of blocks.
+/// Whether a statement contains stores or calls that are not in a block.
 pub(crate) fn has_statements_outside_blocks(f: &PrimFunc, s: Stmt) -> bool {
     match f.stmt(s) {
         StmtData::Block(_) => false,
@@ -159,7 +159,7 @@ pub(crate) fn has_statements_outside_blocks(f: &PrimFunc, s: Stmt) -> bool {
     }
 }
 
-/// Replaces a statement of the function.
+/// Replaces the statement `old` in the function's body by `new`.
 pub(crate) fn replace(f: &mut PrimFunc, old: Stmt, new: Stmt) {
     fn rebuild(f: &mut PrimFunc, s: Stmt, old: Stmt, new: Stmt) -> Stmt {
         if s == old { new } else { map_children(f, s, &mut |f, c| rebuild(f, c, old, new)) }
@@ -168,7 +168,7 @@ pub(crate) fn replace(f: &mut PrimFunc, old: Stmt, new: Stmt) {
     f.body = rebuild(f, body, old, new);
 }
 
-/// Removes a statement and the loops that contain nothing else.
+/// Removes a statement, and each loop around it that would then be empty.
 pub(crate) fn remove(f: &mut PrimFunc, removed: Stmt) {
     fn rebuild(f: &mut PrimFunc, s: Stmt, removed: Stmt) -> Option<Stmt> {
         if s == removed {
@@ -206,7 +206,7 @@ pub(crate) fn remove(f: &mut PrimFunc, removed: Stmt) {
     f.body = rebuild(f, body, removed).unwrap_or_else(|| f.seq(Vec::new()));
 }
 
-/// Wraps a statement in loops, of which the first is the outermost.
+/// Wraps a statement in serial loops from 0. `loops` lists (variable, extent) of each loop, outermost first.
 pub(crate) fn wrap_in_loops(f: &mut PrimFunc, body: Stmt, loops: &[(Var, Expr)]) -> Stmt {
     loops.iter().rev().fold(body, |body, &(var, extent)| {
         let min = f.int(0);
@@ -221,12 +221,12 @@ pub(crate) fn wrap_in_loops(f: &mut PrimFunc, body: Stmt, loops: &[(Var, Expr)])
     })
 }
 
-/// Adds a block to a function.
+/// Adds a block to the statement arena of a function, and returns its statement.
 pub(crate) fn add_block(f: &mut PrimFunc, block: BlockData) -> Stmt {
     f.add_stmt(StmtData::Block(Box::new(block)))
 }
 
-/// The expressions of a block and of its body, except its regions and bindings.
+/// Calls `visit` with all expressions in the init and the body of a block, but not with those of its predicate, regions and axes.
 pub(crate) fn for_each_body_expr(f: &PrimFunc, block: &BlockData, visit: &mut dyn FnMut(Expr)) {
     for s in block.init.into_iter().chain([block.body]) {
         for_each_stmt(f, s, &mut |_, data| {
@@ -235,7 +235,7 @@ pub(crate) fn for_each_body_expr(f: &PrimFunc, block: &BlockData, visit: &mut dy
     }
 }
 
-/// The loads of a buffer in a block: the indices of each.
+/// Returns the indices of each load from a buffer in a block, without duplicates.
 pub(crate) fn loads_of(f: &PrimFunc, block: &BlockData, buffer: Buffer) -> Vec<Box<[Expr]>> {
     let mut loads = Vec::new();
     for_each_body_expr(f, block, &mut |e| {
@@ -249,7 +249,8 @@ pub(crate) fn loads_of(f: &PrimFunc, block: &BlockData, buffer: Buffer) -> Vec<B
     loads
 }
 
-/// The buffers that a block reads, in the order of their first use. A reduction's result, which it also writes, is not included.
+/// Returns the buffers that a block only reads, in the order of their first use. Buffers that it also writes, such as the result of
+/// a reduction, are not included.
 pub(crate) fn read_buffers(f: &PrimFunc, block: &BlockData) -> Vec<Buffer> {
     let written = written_buffers(f, block);
     let mut buffers = Vec::new();
@@ -279,14 +280,15 @@ pub(crate) fn written_buffers(f: &PrimFunc, block: &BlockData) -> Vec<Buffer> {
     buffers
 }
 
-/// The block's axis whose kind is not spatial and whose binding uses a variable; `None` if there is none.
+/// Returns the name of the first block axis that is not spatial and whose binding uses the variable; `None` if there is none.
 pub(crate) fn non_spatial_axis(f: &PrimFunc, block: &BlockData, var: Var) -> Option<Arc<str>> {
     let uses = |e: Expr| pliant_tir::statement_traversal::uses_any(f, e, &|v| v == var);
     let axis = block.iters.iter().find(|it| it.kind != IterKind::Spatial && uses(it.binding))?;
     Some(f.var(axis.var).name.clone())
 }
 
-/// Returns the outermost statement of a path to a loop or block, except allocations, root blocks and sequences around it.
+/// Returns the outermost statement on the path to a loop or block that is not an allocation, a root block (a block without axes) or
+/// a sequence. This is usually the outermost loop of a nest.
 pub(crate) fn outermost(f: &PrimFunc, path: &[Stmt]) -> Option<Stmt> {
     let is_wrapper = |s: Stmt| match f.stmt(s) {
         StmtData::Alloc(..) | StmtData::Seq(_) => true,
@@ -297,7 +299,8 @@ pub(crate) fn outermost(f: &PrimFunc, path: &[Stmt]) -> Option<Stmt> {
     Some(around.iter().copied().find(|&s| !is_wrapper(s)).unwrap_or(*last))
 }
 
-/// Returns the outermost statement around a block, as [`outermost`].
+/// Returns the outermost statement around a block, or the block itself, without allocations, root blocks and sequences
+/// ([`outermost`]).
 pub(crate) fn outermost_statement(f: &PrimFunc, block: &str) -> Step<Stmt> {
     let path = path_to_block(f, block)?;
     outermost(f, &path).ok_or_else(|| format!("the block '{block}' has no statements"))

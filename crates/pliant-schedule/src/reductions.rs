@@ -1,4 +1,4 @@
-//! `decompose_reduction` and `rfactor`: separate the init of a reduction, or split a reduction into partial results.
+//! `decompose_reduction` moves the init of a reduction to a block of its own. `rfactor` splits a reduction into partial results.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use crate::loop_tree::{
     path_to_block, replace, wrap_in_loops,
 };
 
-/// Moves the init of a block into a block of its own, in front of a loop that encloses the block and all its reduction loops.
-/// Returns the name of the new block.
+/// Moves the init of a block into a new block in front of the loop over `var`. This loop must enclose the block and all its
+/// reduction loops. Returns the name of the new block.
 pub(crate) fn decompose_reduction(f: &mut PrimFunc, name: &str, var: Var) -> Step<String> {
     let (stmt, block) = find_block(f, name)?;
     let Some(init) = block.init else {
@@ -90,8 +90,9 @@ pub(crate) fn decompose_reduction(f: &mut PrimFunc, name: &str, var: Var) -> Ste
     Ok(new_name.to_string())
 }
 
-/// Fails unless loops run over each element of the result of a block once: each loop belongs to an axis, and different iterations
-/// of spatial loops belong to different elements.
+/// Fails unless the init of a block would run exactly once for each element of the result if it ran in copies of the spatial loops
+/// in `loops`: each loop must belong to an axis of the block, and different iterations of spatial loops must access different
+/// elements.
 fn check_elements_once(f: &PrimFunc, block: &BlockData, loops: &[Loop]) -> Step<()> {
     for l in loops {
         let uses = |it: &IterVar| uses_any(f, it.binding, &|v| v == l.var);
@@ -126,7 +127,9 @@ fn check_elements_once(f: &PrimFunc, block: &BlockData, loops: &[Loop]) -> Step<
     Ok(())
 }
 
-/// Returns the predicate of the init: the conditions of the block's predicate that do not depend on reduction loops.
+/// Returns the predicate for the new block that contains the init: those conditions of the block's predicate that do not depend on
+/// reduction loops, with the loop variables replaced according to `values`. `inner` are the loops in front of which the init moves.
+/// Fails if a condition depends on both spatial and reduction loops.
 fn init_predicate(
     f: &mut PrimFunc,
     block: &BlockData,
@@ -157,13 +160,13 @@ fn init_predicate(
     Ok(kept.into_iter().reduce(|a, b| f.binary(BinOp::And, a, b)))
 }
 
-/// The loops around a block, outermost first.
+/// Returns the loops around a block, outermost first.
 fn loops_around(f: &PrimFunc, name: &str) -> Step<Vec<Loop>> {
     Ok(loops_of(f, &path_to_block(f, name)?))
 }
 
-/// Fails unless a block is the only statement in its outermost loop, with only loops around it, because the block that combines the
-/// partial results goes behind that loop.
+/// Fails unless a block is the only statement in its outermost loop, with only loops between the two. `rfactor` requires this,
+/// because it inserts the block that combines the partial results after this loop.
 fn check_alone(f: &PrimFunc, block: &BlockData, stmt: Stmt, buffer: Buffer) -> Step<()> {
     let anchor = outermost_statement(f, &block.name)?;
     let buffer = &f.buffer(buffer).name;
@@ -184,7 +187,7 @@ fn check_alone(f: &PrimFunc, block: &BlockData, stmt: Stmt, buffer: Buffer) -> S
     Ok(())
 }
 
-/// The parts of a reduction `C[..] = op(C[..], value)`.
+/// The parts of a reduction `C[..] = op(C[..], value)` whose result is initialised with `init`.
 struct Reduction {
     buffer: Buffer,
     indices: Box<[Expr]>,
@@ -193,8 +196,9 @@ struct Reduction {
     init: Expr,
 }
 
-/// Splits a reduction over the loop `var`: its iterations compute partial results, which another block combines. The partial
-/// results have the loop as an additional dim, at the position `factor_axis`. Returns the name of the block that computes them.
+/// Splits the reduction over the loop `var` into one partial result for each iteration, which another block combines. The buffer of
+/// the partial results has the dims of the result and an additional dim for the loop, at position `factor_axis`. Returns the name
+/// of the block that computes the partial results.
 pub(crate) fn rfactor(f: &mut PrimFunc, var: Var, factor_axis: i64) -> Step<String> {
     let factored = find_loop(f, var)?;
     let loop_name = f.var(var).name.clone();
@@ -249,7 +253,8 @@ pub(crate) struct Accumulation {
     value: Expr,
 }
 
-/// Returns the update that the body of a block consists of, if the order of its values does not matter.
+/// Returns the update `C[..] = op(C[..], value)` that is the body of a block. `None` for other bodies, and for operators with which
+/// the result depends on the order of the values.
 pub(crate) fn accumulation(f: &PrimFunc, block: &BlockData) -> Option<Accumulation> {
     let StmtData::Store { buffer, indices, value } = f.stmt(block.body).clone() else {
         return None;
@@ -266,7 +271,7 @@ pub(crate) fn accumulation(f: &PrimFunc, block: &BlockData) -> Option<Accumulati
     (!loads(f, value, buffer)).then_some(Accumulation { buffer, indices, op, value })
 }
 
-/// Returns the reduction that a block computes.
+/// Returns the reduction that a block computes. Fails if it computes none, or if its init is not the identity of the operator.
 fn reduction_of(f: &PrimFunc, block: &BlockData) -> Step<Reduction> {
     let failure = || {
         format!(
@@ -303,7 +308,7 @@ fn reduction_of(f: &PrimFunc, block: &BlockData) -> Step<Reduction> {
     Ok(Reduction { buffer, indices, op, value, init })
 }
 
-/// Adds the buffer of the partial results.
+/// Adds the buffer of the partial results to the function: it has the dims of `result` and a dim of size `extent` at `position`.
 fn partial_buffer(f: &mut PrimFunc, result: Buffer, position: usize, extent: Expr) -> Buffer {
     let BufferData { name, dtype, mut shape, .. } = f.buffer(result).clone();
     shape.insert(position, extent);
@@ -317,8 +322,8 @@ fn partial_buffer(f: &mut PrimFunc, result: Buffer, position: usize, extent: Exp
     })
 }
 
-/// Creates the block that computes the partial results. Its axes are the spatial axes of the old block and the loops over its
-/// reduction axes, of which the factored loop is a spatial axis now.
+/// Creates the block that computes the partial results. Its axes are the spatial axes of the original block and one axis for each
+/// loop over its reduction axes. The axis of the loop `factored` is spatial, the axes of the other loops are reduction axes.
 fn partial_block(
     f: &mut PrimFunc,
     block: &BlockData,
@@ -380,7 +385,7 @@ fn partial_block(
     })
 }
 
-/// Creates the loops and the block that combine the partial results.
+/// Creates the block that combines the partial results, inside new loops over its axes.
 fn combining_nest(
     f: &mut PrimFunc,
     block: &BlockData,

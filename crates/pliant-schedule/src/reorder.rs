@@ -10,7 +10,8 @@ use crate::loop_tree::{
 };
 use crate::reductions::accumulation;
 
-/// Puts loops into this order. Loops of the nest that are not listed keep their positions.
+/// Reorders the loops of a nest: the loops in `order` take each other's positions, so that they have this order. The other loops of
+/// the nest keep their positions.
 pub(crate) fn reorder(f: &mut PrimFunc, order: &[Var]) -> Step<()> {
     let nest = nest_of(f, order)?;
     if let (Some(innermost), true) = (nest.last(), nest.len() > 1) {
@@ -64,8 +65,8 @@ pub(crate) fn reorder(f: &mut PrimFunc, order: &[Var]) -> Step<()> {
     Ok(())
 }
 
-/// Fails if loops run over both spatial and reduction axes of a block with an init, which must run when the reduction axes are at
-/// their first values.
+/// Fails if the loops over `vars` run over both spatial and reduction axes of a block with an init. The init must run when the
+/// reduction axes are at their first values.
 pub(crate) fn check_one_kind(f: &PrimFunc, body: Stmt, vars: &[Var]) -> Step<()> {
     for (_, block) in blocks_in(f, body) {
         let used = |kind: bool| {
@@ -85,7 +86,7 @@ pub(crate) fn check_one_kind(f: &PrimFunc, body: Stmt, vars: &[Var]) -> Step<()>
     Ok(())
 }
 
-/// Fails if the order of the reduction loops of a block changes and its result depends on it.
+/// Fails if the new order changes the order of a block's reduction loops and the result of the block may depend on this order.
 fn check_reductions_commute(f: &PrimFunc, body: Stmt, old: &[Loop], new: &[Loop]) -> Step<()> {
     for (_, block) in blocks_in(f, body) {
         let reduces = |var: &Var| {
@@ -103,7 +104,8 @@ fn check_reductions_commute(f: &PrimFunc, body: Stmt, old: &[Loop], new: &[Loop]
     Ok(())
 }
 
-/// Returns the nest from the outermost to the innermost of some loops.
+/// Returns the loops from the outermost to the innermost of the loops over `vars`, including the loops between them. Fails unless
+/// these form a nest in which each loop contains only the next one.
 fn nest_of(f: &PrimFunc, vars: &[Var]) -> Step<Vec<Loop>> {
     let name = |var: Var| f.var(var).name.clone();
     if vars.is_empty() {
@@ -140,7 +142,7 @@ fn nest_of(f: &PrimFunc, vars: &[Var]) -> Step<Vec<Loop>> {
     Ok(nest)
 }
 
-/// Returns a loop with another body.
+/// Returns a copy of the loop `stmt` with the body `body`.
 pub(crate) fn with_body(f: &mut PrimFunc, stmt: Stmt, body: Stmt) -> Stmt {
     let StmtData::For { var, min, extent, kind, annotations, .. } = f.stmt(stmt).clone() else {
         return stmt;

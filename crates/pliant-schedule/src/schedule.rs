@@ -1,4 +1,4 @@
-//! [`Schedule`]: the primitives on the loop functions of a module.
+//! [`Schedule`]: applies schedule primitives to the loop functions of a module.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -18,16 +18,16 @@ use crate::{
     split,
 };
 
-/// A loop of a loop function.
+/// A reference to a loop of a loop function.
 #[derive(Clone, Debug)]
 pub struct LoopRef {
     function: Arc<str>,
     var: Var,
-    /// The schedule that created the reference, and the number of its steps at that time.
+    /// The id of the schedule that created the reference, and the number of primitives that the schedule had applied before.
     origin: (u64, usize),
 }
 
-/// A block of a loop function.
+/// A reference to a block of a loop function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BlockRef {
     function: Arc<str>,
@@ -71,13 +71,13 @@ pub enum Annotated {
     Block(BlockRef),
 }
 
-/// A module whose loop functions are transformed step by step. Each primitive preserves the results of the function, or fails and
-/// changes nothing. Functions that a primitive has changed are not scheduled by default rules.
+/// A module whose loop functions are transformed by schedule primitives, one after another. Each primitive either preserves the
+/// results of the function, or fails and changes nothing. The default schedule skips the functions that a primitive has changed.
 #[derive(Debug)]
 pub struct Schedule {
     module: IRModule,
-    /// The schedules whose references are valid: this one, and those that it was copied from, each with the number of steps until
-    /// which its references are valid.
+    /// The schedules whose loop and block references are valid here: this schedule, and those from which it was copied. Each is
+    /// listed as (id, maximum number of primitives that the schedule had applied when it created the reference).
     origins: Vec<(u64, usize)>,
     steps: usize,
 }
@@ -86,7 +86,7 @@ pub struct Schedule {
 type Result<T> = std::result::Result<T, ScheduleError>;
 
 impl Schedule {
-    /// Creates a schedule without steps.
+    /// Creates a schedule of a module to which no primitive has been applied.
     pub fn new(mut module: IRModule) -> Schedule {
         let names: Vec<Arc<str>> = module.prim_funcs().map(|(name, _)| name.clone()).collect();
         for name in names {
@@ -104,7 +104,7 @@ impl Schedule {
         LoopRef { function: function.clone(), var, origin: (id, self.steps) }
     }
 
-    /// Fails if a reference belongs to another schedule.
+    /// Fails if the reference was created by an unrelated schedule, or by the original schedule after this one was copied from it.
     fn check_loop(&self, primitive: &'static str, l: &LoopRef) -> Result<()> {
         let (id, steps) = l.origin;
         match self.origins.iter().any(|&(known, until)| known == id && steps <= until) {
@@ -120,7 +120,7 @@ impl Schedule {
         &self.module
     }
 
-    /// Returns the block with a name.
+    /// Returns a reference to the block with this name.
     ///
     /// # Errors
     /// If the function does not exist, or has no or several blocks of that name.
@@ -147,7 +147,7 @@ impl Schedule {
         Ok(loops.into_iter().map(|l| self.loop_ref(&block.function, l.var)).collect())
     }
 
-    /// Returns the blocks inside a loop, in the order of the text.
+    /// Returns the blocks inside a loop, in program order.
     ///
     /// # Errors
     /// If the loop does not exist any more.
@@ -161,7 +161,7 @@ impl Schedule {
         Ok(blocks.into_iter().map(|(_, b)| reference(b.name)).collect())
     }
 
-    /// Returns the names of the blocks of a function, in the order of the text.
+    /// Returns the names of the blocks of a function, in program order.
     ///
     /// # Errors
     /// If the function does not exist.
@@ -169,7 +169,7 @@ impl Schedule {
         Ok(loop_tree::block_names(self.function("get_block", function)?))
     }
 
-    /// Returns the name of a loop and its extent, if that is constant.
+    /// Returns (name of the loop variable, extent); the extent is `None` if it is not constant.
     ///
     /// # Errors
     /// If the loop does not exist any more.
@@ -181,10 +181,11 @@ impl Schedule {
         Ok((func.var(l.var).name.clone(), func.as_int(found.extent)))
     }
 
-    /// Splits a loop into a nest with these extents, outermost first. The extent that is `None` is inferred.
+    /// Splits a loop into a nest with the extents `factors`, outermost first. At most one of them may be `None`; it is inferred
+    /// from the others.
     ///
     /// # Errors
-    /// If the factors are not positive or do not cover the loop, or a tail would repeat the init of a reduction.
+    /// If the factors are not positive or do not cover the loop, or if a tail loop would repeat the init of a reduction.
     pub fn split(
         &mut self,
         l: &LoopRef,
@@ -197,10 +198,10 @@ impl Schedule {
         Ok(vars.into_iter().map(|var| self.loop_ref(&l.function, var)).collect())
     }
 
-    /// Replaces loops, of which each contains only the next one, by one loop.
+    /// Fuses a nest of loops, outermost first, into one loop. The body of each loop must consist of the next loop only.
     ///
     /// # Errors
-    /// If the loops are no such nest, or the range of one depends on another.
+    /// If the loops do not form such a nest, or if the range of a loop depends on another one.
     pub fn fuse(&mut self, loops: &[LoopRef]) -> Result<LoopRef> {
         loops.iter().try_for_each(|l| self.check_loop("fuse", l))?;
         let (function, vars) = same_function("fuse", loops)?;
@@ -208,10 +209,11 @@ impl Schedule {
         Ok(self.loop_ref(&function, var))
     }
 
-    /// Puts loops of one nest into this order.
+    /// Puts these loops of one nest into the given order, outermost first.
     ///
     /// # Errors
-    /// If the loops are not in one nest, or dependences between blocks, a reduction or the range of a loop require the old order.
+    /// If the loops are not in one nest, or if dependences between blocks, a reduction or the range of a loop require the old
+    /// order.
     pub fn reorder(&mut self, loops: &[LoopRef]) -> Result<()> {
         loops.iter().try_for_each(|l| self.check_loop("reorder", l))?;
         let (function, vars) = same_function("reorder", loops)?;
@@ -221,7 +223,7 @@ impl Schedule {
     /// Distributes the iterations of a loop to the worker threads.
     ///
     /// # Errors
-    /// If the loop runs over an axis of a block that is not spatial, or two iterations may use an element that one of them writes.
+    /// If the loop runs over a block axis that is not spatial, or if two iterations may use an element that one of them writes.
     pub fn parallel(&mut self, l: &LoopRef) -> Result<()> {
         self.check_loop("parallel", l)?;
         self.edit("parallel", &l.function, |f| loop_kinds::set_kind(f, l.var, ForKind::Parallel))
@@ -230,7 +232,7 @@ impl Schedule {
     /// Makes the iterations of a loop the lanes of a vector.
     ///
     /// # Errors
-    /// If the loop runs over an axis of a block that is not spatial, or its extent is not constant.
+    /// If the loop runs over a block axis that is not spatial, or if its extent is not constant.
     pub fn vectorize(&mut self, l: &LoopRef) -> Result<()> {
         self.check_loop("vectorize", l)?;
         self.edit("vectorize", &l.function, |f| loop_kinds::set_kind(f, l.var, ForKind::Vectorized))
@@ -254,7 +256,7 @@ impl Schedule {
         self.edit("bind", &l.function, |f| loop_kinds::bind(f, l.var, thread))
     }
 
-    /// Adds an annotation to a loop or block, or replaces its value.
+    /// Adds the annotation `key` to a loop or block, or replaces its value.
     ///
     /// # Errors
     /// If the loop or block does not exist any more.
@@ -272,10 +274,10 @@ impl Schedule {
         }
     }
 
-    /// Removes an annotation from a loop or block.
+    /// Removes the annotation `key` from a loop or block.
     ///
     /// # Errors
-    /// If it has no such annotation.
+    /// If the loop or block has no such annotation.
     pub fn unannotate(&mut self, what: &Annotated, key: &str) -> Result<()> {
         if let Annotated::Loop(l) = what {
             self.check_loop("unannotate", l)?;
@@ -290,7 +292,7 @@ impl Schedule {
         }
     }
 
-    /// Computes an elementwise block inside the blocks that read its result.
+    /// Inlines an elementwise block into the blocks that read its result, and removes the block.
     ///
     /// # Errors
     /// If the block is not elementwise, or writes a parameter of the function.
@@ -298,17 +300,18 @@ impl Schedule {
         self.edit("compute_inline", &block.function, |f| inline::compute_inline(f, &block.name))
     }
 
-    /// Computes an elementwise block at the end of the elementwise block that writes its operand.
+    /// Merges an elementwise block into the elementwise block that writes its operand. The operand is removed.
     ///
     /// # Errors
-    /// If one of the two is not elementwise, or another block uses the operand.
+    /// If one of the two blocks is not elementwise, or if another block uses the operand.
     pub fn reverse_compute_inline(&mut self, block: &BlockRef) -> Result<()> {
         self.edit("reverse_compute_inline", &block.function, |f| {
             inline::reverse_compute_inline(f, &block.name)
         })
     }
 
-    /// Moves a block into a loop, in front of the blocks that read its result.
+    /// Moves a block to the start of the body of a loop that contains the blocks that read its result. Each iteration computes the
+    /// region that it reads.
     ///
     /// # Errors
     /// If a block outside of the loop reads the result, or the block does not store at distinct spatial axes.
@@ -318,7 +321,8 @@ impl Schedule {
         self.edit("compute_at", &block.function, |f| compute_at::compute_at(f, &block.name, l.var))
     }
 
-    /// Moves a block into a loop, behind the block that writes its operand.
+    /// Moves a block to the end of the body of a loop that contains the block that writes its operand. Each iteration reads the
+    /// region that it has written.
     ///
     /// # Errors
     /// If the operand is not complete in each iteration, or the block does not read it at distinct spatial axes.
@@ -330,7 +334,8 @@ impl Schedule {
         })
     }
 
-    /// Copies a buffer that a block reads to memory of a scope, from which the block reads it. Returns the block that copies.
+    /// Copies the buffer at position `index` among those that a block reads to a new buffer in a memory scope. The block then reads
+    /// the copy. Returns the block that copies.
     ///
     /// # Errors
     /// If there is no such buffer or scope.
@@ -341,10 +346,11 @@ impl Schedule {
         Ok(BlockRef { function: block.function.clone(), name: name.into() })
     }
 
-    /// Lets a block write to memory of a scope, which another block copies to the old buffer. Returns the block that copies.
+    /// Lets a block write to a new buffer in a memory scope instead of the buffer at position `index` among those that it writes.
+    /// Another block copies the new buffer to the old one. Returns the block that copies.
     ///
     /// # Errors
-    /// If there is no such buffer or scope, or another block writes the buffer.
+    /// If there is no such buffer or scope, or if another block writes the buffer.
     pub fn cache_write(&mut self, block: &BlockRef, index: usize, scope: &str) -> Result<BlockRef> {
         let name = self.edit("cache_write", &block.function, |f| {
             cache::cache_write(f, &block.name, index, buffers::scope(scope)?)
@@ -352,7 +358,7 @@ impl Schedule {
         Ok(BlockRef { function: block.function.clone(), name: name.into() })
     }
 
-    /// Sets the memory scope of a buffer that a block writes.
+    /// Sets the memory scope of the buffer at position `index` among those that a block writes.
     ///
     /// # Errors
     /// If there is no such buffer or scope, or the buffer is a parameter.
@@ -362,10 +368,11 @@ impl Schedule {
         })
     }
 
-    /// Moves the init of a reduction into a block of its own, in front of a loop. Returns the new block.
+    /// Moves the init of a reduction into a new block in front of the loop `l`, which encloses the reduction. Returns the new
+    /// block.
     ///
     /// # Errors
-    /// If the block has no init, or a loop around the given one runs over a reduction axis.
+    /// If the block has no init, or if a loop around `l` runs over a reduction axis of the block.
     pub fn decompose_reduction(&mut self, block: &BlockRef, l: &LoopRef) -> Result<BlockRef> {
         self.check_loop("decompose_reduction", l)?;
         same_functions("decompose_reduction", block, l)?;
@@ -375,11 +382,12 @@ impl Schedule {
         Ok(BlockRef { function: block.function.clone(), name: name.into() })
     }
 
-    /// Splits a reduction into partial results over a loop, which another block combines. The partial results have the loop as an
-    /// additional dim at the position `factor_axis`. Returns the block that computes them.
+    /// Splits a reduction over the loop `l` into one partial result for each iteration, which another block combines. The buffer of
+    /// the partial results has the dims of the result and an additional dim for the loop, at position `factor_axis`. Returns the
+    /// block that computes the partial results.
     ///
     /// # Errors
-    /// If the loop runs over no reduction axis, or the block is not a reduction with `+`, `*`, `min` or `max`.
+    /// If the loop runs over no reduction axis, or if the block is not a reduction with `+`, `*`, `min` or `max`.
     pub fn rfactor(&mut self, l: &LoopRef, factor_axis: i64) -> Result<BlockRef> {
         self.check_loop("rfactor", l)?;
         let name =
@@ -398,7 +406,7 @@ impl Schedule {
         })
     }
 
-    /// Applies a primitive to a copy of a function, and replaces the function if it succeeds.
+    /// Applies a primitive to a copy of the function `name`, and replaces the function by the copy if the primitive succeeds.
     fn edit<T>(
         &mut self,
         primitive: &'static str,
@@ -426,7 +434,7 @@ impl Schedule {
 }
 
 impl Clone for Schedule {
-    /// Returns a copy, for which the references that exist now are valid, too.
+    /// Returns a copy of the schedule. Loop and block references that exist now are valid for both.
     fn clone(&self) -> Schedule {
         let mut origins = self.origins.clone();
         if let Some((_, until)) = origins.last_mut() {
@@ -437,16 +445,16 @@ impl Clone for Schedule {
     }
 }
 
-/// Returns the number of a new schedule.
+/// Returns a unique id for a new schedule.
 fn new_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Maximum number of operations of an expression of a block, counting shared subexpressions each time.
+/// Maximum number of operations of an expression in a block. A shared subexpression counts each time that it occurs.
 const MAX_EXPR_NODES: usize = 4000;
 
-/// Returns the name of a block with an expression of more than [`MAX_EXPR_NODES`] operations.
+/// Returns the name of the first block that has an expression of more than [`MAX_EXPR_NODES`] operations; `None` if there is none.
 fn oversized_block(f: &PrimFunc) -> Option<Arc<str>> {
     fn count(f: &PrimFunc, e: Expr, budget: &mut usize) {
         *budget = budget.saturating_sub(1);
@@ -469,7 +477,7 @@ fn oversized_block(f: &PrimFunc) -> Option<Arc<str>> {
     })
 }
 
-/// Fails if a loop is in another function than a block.
+/// Fails unless a block and a loop are in the same function.
 fn same_functions(primitive: &'static str, block: &BlockRef, l: &LoopRef) -> Result<()> {
     match block.function == l.function {
         true => Ok(()),
@@ -487,7 +495,7 @@ fn error(primitive: &'static str, function: &str, message: String) -> ScheduleEr
     ScheduleError { primitive, function: function.into(), message }
 }
 
-/// Returns the function of loops and their variables.
+/// Returns (name of the function that contains all these loops, loop variables). Fails if the loops are in different functions.
 fn same_function(primitive: &'static str, loops: &[LoopRef]) -> Result<(Arc<str>, Vec<Var>)> {
     let Some(first) = loops.first() else {
         return Err(error(primitive, "", "the list of loops is empty".into()));

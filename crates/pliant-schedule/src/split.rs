@@ -1,4 +1,5 @@
-//! `split`: replaces a loop by a nest of loops, predicated or with a tail loop.
+//! `split`: replaces a loop by a nest of loops. Iterations that do not fill the inner loops are handled by predicates or by a tail
+//! loop.
 
 use std::sync::Arc;
 
@@ -15,21 +16,21 @@ use crate::loop_tree::{
 };
 use pliant_tir::index_arithmetic::{ceil_div, is_multiple, not_negative, product};
 
-/// How a split covers iterations that do not fill the inner loops.
+/// How a split handles an extent that is not a multiple of the inner extents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Remainder {
-    /// The blocks in the loop get a predicate.
+    /// The nest runs too many iterations, and predicates of the blocks in it skip those beyond the extent.
     #[default]
     Predicate,
-    /// A loop after the nest runs the last iterations.
+    /// A loop after the nest runs the remaining iterations.
     Tail,
 }
 
-/// Maximum product of the factors of a split, with which sums with sizes do not overflow.
+/// Maximum product of the factors of a split. Within this limit, sums of the product and sizes do not overflow.
 const MAX_FACTOR: i64 = 1 << 40;
 
-/// Splits the loop over `var` into a nest with these extents, outermost first. The extent that is `None` is inferred. Returns the
-/// variables of the new loops.
+/// Splits the loop over `var` into a nest with the extents `factors`, outermost first. At most one of them may be `None`; it is
+/// inferred from the others. Returns the variables of the new loops.
 pub(crate) fn split(
     f: &mut PrimFunc,
     var: Var,
@@ -96,7 +97,7 @@ pub(crate) fn split(
     Ok(vars)
 }
 
-/// Returns the position of the factor to infer; `None` if all are known.
+/// Returns the position of the factor that is inferred; `None` if all factors are known. Fails if the factors are invalid.
 fn inferred_position(factors: &[Option<i64>], name: &str) -> Step<Option<usize>> {
     if factors.is_empty() {
         return Err(format!("the list of factors of the loop '{name}' is empty"));
@@ -112,14 +113,14 @@ fn inferred_position(factors: &[Option<i64>], name: &str) -> Step<Option<usize>>
     Ok(first)
 }
 
-/// Returns factors as text.
+/// Formats a list of factors for an error message.
 fn list(factors: &[Option<i64>]) -> String {
     let texts: Vec<String> =
         factors.iter().map(|n| n.map_or("None".into(), |n| n.to_string())).collect();
     format!("[{}]", texts.join(", "))
 }
 
-/// A reduction with an init cannot run in two loops, because the init would run twice.
+/// Fails if the loop is a reduction loop of a block with an init. The init would run twice: in the main loops and in the tail loop.
 fn check_tail(f: &PrimFunc, old: &Loop) -> Step<()> {
     let name = f.var(old.var).name.clone();
     for (_, block) in blocks_in(f, old.body) {
@@ -136,7 +137,7 @@ fn check_tail(f: &PrimFunc, old: &Loop) -> Step<()> {
     Ok(())
 }
 
-/// Returns `(vars[0] * extents[1] + vars[1]) * extents[2] + ...`.
+/// Returns the index of an iteration of a nest in row-major order: `(vars[0] * extents[1] + vars[1]) * extents[2] + ...`.
 pub(crate) fn nest_index(f: &mut PrimFunc, vars: &[Var], extents: &[Expr]) -> Expr {
     let mut index = f.var_expr(vars[0]);
     for (&var, &extent) in vars[1..].iter().zip(&extents[1..]) {
@@ -147,7 +148,8 @@ pub(crate) fn nest_index(f: &mut PrimFunc, vars: &[Var], extents: &[Expr]) -> Ex
     index
 }
 
-/// Returns the body of a loop at an iteration. With a `limit`, its blocks run only if the iteration is below the limit.
+/// Returns the body of the loop `old` for the iteration with this index, counted from 0. With a `limit`, the body has no effect
+/// unless the index is below the limit.
 pub(crate) fn iteration(f: &mut PrimFunc, old: &Loop, index: Expr, limit: Option<Expr>) -> Stmt {
     let value = match f.as_int(old.min) {
         Some(0) => index,
@@ -169,7 +171,7 @@ pub(crate) fn iteration(f: &mut PrimFunc, old: &Loop, index: Expr, limit: Option
     body
 }
 
-/// Rewrites the blocks of a statement that are in no other block of the statement.
+/// Rewrites the outermost blocks of a statement with the callback. Blocks inside of other blocks are not rewritten separately.
 pub(crate) fn outermost_blocks(
     f: &mut PrimFunc,
     s: Stmt,
@@ -182,7 +184,8 @@ pub(crate) fn outermost_blocks(
     pliant_tir::statement_traversal::map_children(f, s, &mut |f, c| outermost_blocks(f, c, rewrite))
 }
 
-/// Returns the loop over the last iterations, which do not fill the inner loops. Its blocks have new names.
+/// Returns the tail loop of a split: the remaining iterations after the `outer * inner` iterations of the main loops. Its blocks
+/// have new names.
 fn tail_loop(f: &mut PrimFunc, old: &Loop, name: &Arc<str>, outer: Expr, inner: Expr) -> Stmt {
     let var = f.add_var(format!("{name}_tail"), VarTy::Value(Ty::I64));
     let done = f.mul(outer, inner);
@@ -194,7 +197,7 @@ fn tail_loop(f: &mut PrimFunc, old: &Loop, name: &Arc<str>, outer: Expr, inner: 
     wrap_in_loops(f, body, &[(var, rest)])
 }
 
-/// Copies a statement, with new loop variables and new names of its blocks.
+/// Returns a copy of a statement with new loop variables. The names of its blocks get the suffix `suffix`.
 pub(crate) fn with_fresh_names(f: &mut PrimFunc, s: Stmt, suffix: &str) -> Stmt {
     map_stmts(f, s, &mut |f, s| match f.stmt(s).clone() {
         StmtData::Block(mut block) => {

@@ -222,7 +222,7 @@ impl SymArena {
         Some((self.renormal(&plus), self.renormal(&minus)))
     }
 
-    /// Interns one side of a comparison in normal form.
+    /// Creates the term in normal form of one side of a comparison.
     fn renormal(&mut self, part: &LinearForm) -> Sym {
         let sym = self.intern_lin(part);
         let lin = self.lin_mut(sym);

@@ -10,7 +10,7 @@ use crate::term_types::{Node, Sym, SymKind};
 pub struct ModularSet {
     /// The distance between adjacent members, at least 0.
     pub coeff: i64,
-    /// A member of the set.
+    /// The only member if `coeff` is 0; otherwise the least non-negative member.
     pub base: i64,
 }
 

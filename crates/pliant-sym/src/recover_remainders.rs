@@ -21,7 +21,7 @@ struct QuotientSite {
     rest: SymList,
 }
 
-/// One way to read the term `quotient`: as the quotient `dividend // divisor`.
+/// One way to write the quotient of a [`QuotientSite`] as `dividend // divisor`.
 struct QuotientReading {
     dividend: LinearForm,
     /// The dividend as a term in normal form, if this term exists already.

@@ -15,7 +15,7 @@ pub(crate) const HAS_DIV: u8 = 2;
 /// Flag of a term that is a predicate: its value is 0 or 1.
 pub(crate) const IS_BOOL: u8 = 4;
 
-/// A term before interning. Its operand lists are outside the arena.
+/// A term that is not stored in the arena yet. Its lists of operands are outside the arena.
 #[derive(Copy, Clone)]
 pub(crate) enum Draft<'a> {
     Leaf(Node),

@@ -37,9 +37,10 @@ pub unsafe fn poison(start: *mut u8, bytes: usize) {
 }
 
 impl Tensor {
-    /// Whether the tensor contains a poisoned element. An element of four or more bytes is poisoned if all its bytes match the
-    /// pattern. Smaller elements can match by chance, so eight adjacent bytes must match. A bool is poisoned if it equals one of
-    /// the two bytes.
+    /// Whether the tensor contains poison: the bytes of [`POISON`], repeated. For elements of four or more bytes, one element that
+    /// consists of poison is enough. For bools, one byte that is equal to one of the two bytes of [`POISON`] is enough, because no
+    /// valid bool has such a byte. For other elements of one or two bytes, eight adjacent bytes must be poison, because a single
+    /// element can have these bytes by chance.
     ///
     /// Returns false for tensors that are not contiguous. A program that computes the pattern deliberately, such as -655371 as
     /// int32, causes a false alarm in builds with debug assertions.

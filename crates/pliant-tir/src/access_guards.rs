@@ -1,5 +1,5 @@
-//! Guards: variable bindings and checks in front of a statement. The checks ensure that the accesses of the statement stay inside
-//! their buffers.
+//! Guards are checks in front of a statement, and bindings of the variables that the checks use. The checks ensure that the
+//! accesses of the statement stay inside their buffers.
 //!
 //! A value that is loaded from memory and determines an address is loaded once and bound to a variable. The check and the access
 //! both use the variable, so the access uses the checked value even if another thread changes the memory in between.
@@ -13,10 +13,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::statement_traversal::{map_operands, uses_any};
 
-/// One guard of a statement: a binding of a variable or a check.
+/// A check in front of a statement that ensures that an access stays inside its buffer, or the binding of a variable that such
+/// checks and the statement use.
 #[derive(Clone, Debug)]
 pub enum Guard {
-    /// Binds the variable to the value. The following guards and the statement use the variable.
+    /// Binds the variable to the value. The guards after this one and the statement use the variable.
     Bind(Var, Expr),
     /// Checks that the condition holds; otherwise the function fails with the message.
     Check(Expr, Arc<str>),
@@ -98,7 +99,7 @@ pub struct Bindings {
     vars: FxHashMap<Expr, Var>,
     /// Maps expressions that read memory to the same expressions with their loads replaced by variables.
     rewritten: FxHashMap<Expr, Expr>,
-    /// Maps expressions whose accesses have guards to their guarded forms, which use the variables that the guards bind.
+    /// Maps expressions whose accesses have guards to their guarded forms. A guarded form uses the variables that the guards bind.
     guarded: FxHashMap<Expr, Expr>,
 }
 

@@ -1,4 +1,4 @@
-//! The region of a buffer that a statement accesses, with the loops around the statement fixed.
+//! Computes the region of a buffer that a statement accesses, for fixed values of the variables of the loops around the statement.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, PrimFunc, Stmt, StmtData, Var};
@@ -8,14 +8,14 @@ use crate::access_guards::reads_memory;
 use crate::index_arithmetic::{is_non_negative, linear_index, product, sum};
 use crate::statement_traversal::{children, direct_exprs, substitute_expr};
 
-/// Which accesses of a buffer count.
+/// The kinds of accesses to a buffer that an analysis considers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accesses {
-    /// Loads.
+    /// The analysis considers only loads.
     Loads,
-    /// Stores.
+    /// The analysis considers only stores.
     Stores,
-    /// Loads and stores.
+    /// The analysis considers loads and stores.
     All,
 }
 
@@ -33,25 +33,26 @@ pub struct EnclosingLoop {
 /// The range of indices of one dim.
 #[derive(Clone, Debug)]
 pub struct DimRange {
-    /// The first index.
+    /// The first index of the range.
     pub min: Expr,
-    /// The first index as a sum of multiples of expressions and a constant.
+    /// The first index as (terms, constant). A term is (expression, factor).
     pub min_terms: (Vec<(Expr, i64)>, i64),
-    /// The number of indices.
+    /// The number of indices in the range.
     pub extent: Expr,
     /// Whether the range is the whole dim.
     pub is_whole: bool,
 }
 
-/// An access inside a loop: its indices over loop variables, and the loops inside of the loop that enclose it.
+/// An access to a buffer inside the analysed statement: its indices, in which block axes are replaced by their values, and the
+/// loops between the statement and the access.
 struct Access {
     indices: Vec<Expr>,
     inner: Vec<EnclosingLoop>,
 }
 
-/// Returns the smallest range of each dim that contains the selected accesses of a buffer in a statement, for fixed values of the
-/// variables of the loops around the statement. A dim whose indices are not linear in the variables of the loops inside is accessed
-/// as a whole.
+/// Returns, for each dim of a buffer, the smallest range of indices that contains the selected accesses in the statement `outer`,
+/// for fixed values of the variables of the loops around this statement. If an index is not linear in the variables of the loops
+/// inside the statement, its range is the whole dim.
 pub fn accessed_region(
     f: &mut PrimFunc,
     outer: Stmt,
@@ -98,12 +99,12 @@ fn accesses_in(f: &mut PrimFunc, outer: Stmt, buffer: Buffer, selected: Accesses
     walk.found
 }
 
-/// The search for accesses.
+/// The state of the search for the accesses to a buffer.
 struct Walk {
     buffer: Buffer,
     selected: Accesses,
     loops: Vec<EnclosingLoop>,
-    /// The axes of the enclosing blocks with their values.
+    /// The axes of the enclosing blocks, each with the value to which it is bound.
     axes: Vec<(Var, Expr)>,
     found: Vec<Access>,
 }
@@ -149,7 +150,7 @@ impl Walk {
         self.axes.truncate(axes);
     }
 
-    /// Returns an expression over loop variables instead of block axes.
+    /// Replaces the block axes in an expression by the values to which they are bound.
     fn value(&self, f: &mut PrimFunc, e: Expr) -> Expr {
         let values: FxHashMap<Var, Expr> = self.axes.iter().copied().collect();
         if values.is_empty() { e } else { substitute_expr(f, e, &values) }
@@ -161,7 +162,7 @@ impl Walk {
     }
 }
 
-/// The range of one index: the sum of terms and a constant, and the number of values.
+/// The range of one index: its first value, as the sum of terms and a constant, and the number of its values.
 struct IndexRange {
     terms: Vec<(Expr, i64)>,
     constant: i64,
@@ -208,7 +209,7 @@ fn index_range(f: &mut PrimFunc, access: &Access, dim: usize) -> Option<IndexRan
     Some(range)
 }
 
-/// Returns the smallest range that contains all ranges; `None` if they differ in more than constants.
+/// Returns the smallest range that contains all ranges; `None` if the ranges differ in more than constants.
 fn union(f: &mut PrimFunc, ranges: &[IndexRange]) -> Option<DimRange> {
     let first = ranges.first()?;
     if !ranges.iter().all(|r| r.terms == first.terms) {
@@ -233,8 +234,8 @@ fn union(f: &mut PrimFunc, ranges: &[IndexRange]) -> Option<DimRange> {
     Some(DimRange { min, min_terms: (first.terms.clone(), low), extent, is_whole: false })
 }
 
-/// Returns an index relative to the start of a range. `is_inner` returns true for the variables of the loops inside of the
-/// statement whose region this is.
+/// Returns an index minus the start of a range that contains it. `is_inner` returns true for the variables of the loops inside the
+/// statement for which the range was computed.
 pub fn relative_index(
     f: &mut PrimFunc,
     index: Expr,

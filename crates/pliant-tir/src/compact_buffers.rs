@@ -45,9 +45,9 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     Ok(())
 }
 
-/// Makes parallel and vectorized loops serial whose iterations use a temporary that is allocated outside and that they both write
-/// and read, unless different iterations provably write different elements: the iterations share the elements that a producer in
-/// the loop recomputes.
+/// Makes a parallel or vectorized loop serial if its body stores to and loads from a temporary that is allocated outside of the
+/// loop, unless different iterations provably access different elements. Iterations that share elements must not run at the same
+/// time.
 fn make_shared_writes_serial(f: &mut PrimFunc, s: Stmt) -> Stmt {
     let parameters: Vec<Buffer> = f.buffer_map.values().copied().collect();
     map_stmts(f, s, &mut |f, s| {
@@ -178,7 +178,7 @@ fn innermost_user(f: &PrimFunc, s: Stmt, buffer: Buffer) -> Option<(Stmt, usize)
     }
 }
 
-/// Returns a statement that uses `small` instead of `large`, with indices relative to the region.
+/// Returns a statement in which `small` replaces `large`, with indices relative to the start of the region `region`.
 fn with_buffer(
     f: &mut PrimFunc,
     s: Stmt,
@@ -215,7 +215,7 @@ fn with_buffer(
     })
 }
 
-/// Replaces a statement, and removes the allocation of a buffer.
+/// Replaces the statement `old` by `new` inside `s`, and removes the allocation of the buffer `removed`.
 fn replace(f: &mut PrimFunc, s: Stmt, (old, new): (Stmt, Stmt), removed: Buffer) -> Stmt {
     if s == old {
         return new;

@@ -1,4 +1,5 @@
-//! ContractProducts: computes `C[i] = C[i] + a * b` with one fused multiply-add in scheduled functions, as the kernel library does.
+//! ContractProducts: replaces `C[i] = C[i] + a * b` by a fused multiply-add in scheduled functions. The kernel library also
+//! computes it with one fused multiply-add.
 
 use pliant_ir::tir::{BinOp, ExprData, Intrin, PrimFunc, StmtData};
 use pliant_machine::isa::{Isa, isa};
@@ -7,7 +8,7 @@ use crate::lowering_error::LowerError;
 use crate::lowering_pipeline::is_scheduled;
 use crate::statement_traversal::map_stmts;
 
-/// Contracts the products that a scheduled function accumulates, if the CPU has fused multiply-add.
+/// Replaces the accumulations of float products in a scheduled function by fused multiply-adds, if the CPU has them.
 ///
 /// # Errors
 /// None.

@@ -1,5 +1,5 @@
-//! EstimateParallelWork: estimates the work of an iteration of each parallel loop of a scheduled function, by which the worker team
-//! decides whether to run the loop in parallel.
+//! EstimateParallelWork: estimates the work of an iteration of each parallel loop of a scheduled function. From this estimate, the
+//! worker team decides whether to run the loop in parallel.
 
 use pliant_ir::AttrValue;
 use pliant_ir::tir::{ForKind, PrimFunc, Stmt, StmtData};
@@ -11,12 +11,12 @@ use crate::statement_traversal::{children, map_stmts};
 
 /// The assumed number of iterations of a loop with a symbolic extent.
 const SYMBOLIC_ITERATIONS: i64 = 64;
-/// The number of stores of a scalar or vector that take about a microsecond.
+/// The number of stores, each of a scalar or a vector, that take about a microsecond.
 const STORES_PER_GRAIN: i64 = 500;
 /// Maximum work of an iteration, in grains of about a microsecond.
 const MAX_GRAINS: i64 = 1 << 20;
 
-/// Annotates the parallel loops of a scheduled function that have no annotation.
+/// Adds the annotation [`PARALLEL_GRAIN`] to the parallel loops of a scheduled function that do not have it.
 ///
 /// # Errors
 /// None.

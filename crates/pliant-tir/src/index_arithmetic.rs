@@ -5,7 +5,7 @@ use pliant_ir::tir::{BinOp, Expr, ExprData, PrimFunc, Var};
 
 use crate::accessed_region::EnclosingLoop;
 
-/// Whether a size is a multiple of a constant, for sizes that are products with a constant factor.
+/// Whether a size is provably a multiple of `divisor`. The proof only uses constants and the constant factors of products.
 pub fn is_multiple(f: &PrimFunc, size: Expr, divisor: i64) -> bool {
     constant_factor(f, size).checked_rem(divisor) == Some(0)
 }
@@ -63,7 +63,8 @@ fn is_dim(f: &PrimFunc, v: Var) -> bool {
     })
 }
 
-/// Returns a number of iterations: `extent`, or 0 if it may be negative and is.
+/// Returns `extent` if it is provably non-negative, otherwise `max(extent, 0)`: the number of iterations of a loop with this
+/// extent.
 pub fn not_negative(f: &mut PrimFunc, extent: Expr) -> Expr {
     if is_non_negative(f, extent, &[]) {
         return extent;
@@ -98,16 +99,17 @@ pub fn sum(f: &mut PrimFunc, a: Expr, b: Expr) -> Expr {
     }
 }
 
-/// An index as the sum of a part without some variables, and multiples of these variables.
+/// An index, split into multiples of selected variables and terms without these variables.
 #[derive(Clone, Debug, Default)]
 pub struct LinearIndex {
-    /// The terms without the variables: expression and factor.
+    /// The terms without the selected variables, each as (expression, factor).
     pub rest: Vec<(Expr, i64)>,
-    /// The variables with their factors.
+    /// The selected variables that the index uses, each with its factor.
     pub terms: Vec<(Var, i64)>,
 }
 
-/// Decomposes an index. Returns `None` if it is not linear in the variables for which `is_inner` returns true.
+/// Splits an index into multiples of the variables for which `is_inner` returns true and the other terms. Returns `None` if the
+/// index is not linear in these variables.
 pub fn linear_index(
     f: &PrimFunc,
     index: Expr,

@@ -1,4 +1,5 @@
-//! PartitionLoops: splits loops of scheduled functions into a part in which conditions hold, and the rest.
+//! PartitionLoops: splits each loop of a scheduled function into a first part, in which conditions in its body always hold, and the
+//! rest.
 //!
 //! A split whose factors do not divide the extent of a loop guards its blocks by conditions such as `i_0 * 4 + i_1 < n`, which hold
 //! except in the last iterations of the outer loop. In the first part, the conditions are removed, so that inner loops are
@@ -16,7 +17,7 @@ use crate::statement_traversal::{
     for_each_stmt, map_children, map_stmts, substitute, unique_vars, uses_any,
 };
 
-/// Maximum number of loops around each other that are partitioned. Each one doubles the code inside.
+/// Maximum number of nested loops that are partitioned. Each partitioned loop doubles the code inside it.
 const MAX_DEPTH: usize = 3;
 
 /// Partitions the loops of a scheduled function.
@@ -33,7 +34,7 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     Ok(())
 }
 
-/// Partitions the loops in a statement. `depth` is the number of partitioned loops around it.
+/// Partitions the loops in a statement. `depth` is the number of partitioned loops around the statement.
 fn partition(f: &mut PrimFunc, s: Stmt, depth: usize) -> Stmt {
     let StmtData::For { var, min, extent, kind, body, annotations } = f.stmt(s).clone() else {
         return map_children(f, s, &mut |f, c| partition(f, c, depth));
@@ -82,11 +83,12 @@ fn partition(f: &mut PrimFunc, s: Stmt, depth: usize) -> Stmt {
 /// A condition that holds in the first iterations of a loop.
 struct Condition {
     expr: Expr,
-    /// The number of iterations in which it holds, which may be negative or larger than the extent.
+    /// The number of first iterations in which the condition holds. It may be negative or larger than the extent of the loop.
     iterations: Expr,
 }
 
-/// Returns the conditions in the body of a loop that hold in its first iterations, for all values of the variables inside.
+/// Returns the conditions in the body of the loop over `var` that hold in its first iterations, whatever the values of the
+/// variables that the body defines.
 fn removable_conditions(f: &mut PrimFunc, var: Var, body: Stmt) -> Vec<Condition> {
     let (mut inner, mut bound, mut candidates) =
         (FxHashMap::default(), FxHashSet::default(), Vec::new());
@@ -117,8 +119,10 @@ fn removable_conditions(f: &mut PrimFunc, var: Var, body: Stmt) -> Vec<Condition
     found
 }
 
-/// Returns the number of first iterations of the loop over `var` in which the condition `index < limit` holds for all values of the
-/// variables inside; `None` if it has another form. `bound` are the variables that are defined inside, `inner` the loops.
+/// Returns the number of first iterations of the loop over `var` in which a condition holds, whatever the values of the variables
+/// that the body defines. `None` if the condition does not have the form `index < limit`, where the index is linear in these
+/// variables and grows with `var`. `bound` contains the variables that the body defines, and `inner` maps the variables of its
+/// loops to (first value, extent).
 fn iterations_of(
     f: &mut PrimFunc,
     condition: Expr,
@@ -162,7 +166,8 @@ fn iterations_of(
     Some(sum(f, last, one))
 }
 
-/// Returns the number of iterations in which all conditions hold; `None` if the loop is not partitioned.
+/// Returns the number of iterations of the first part of the loop, in which all conditions hold; `None` if the loop is not
+/// partitioned.
 fn end_of_main_part(f: &mut PrimFunc, conditions: &[Condition], extent: Expr) -> Option<Expr> {
     let all = conditions
         .iter()
@@ -180,7 +185,7 @@ fn end_of_main_part(f: &mut PrimFunc, conditions: &[Condition], extent: Expr) ->
     }
 }
 
-/// Returns a statement without these conditions.
+/// Removes the conditions in `removed` from the `if` statements in a statement, because they are known to hold.
 fn without_conditions(f: &mut PrimFunc, s: Stmt, removed: &FxHashSet<Expr>) -> Stmt {
     map_stmts(f, s, &mut |f, s| {
         let StmtData::If(condition, then, None) = *f.stmt(s) else { return None };
@@ -197,8 +202,8 @@ fn without_conditions(f: &mut PrimFunc, s: Stmt, removed: &FxHashSet<Expr>) -> S
     })
 }
 
-/// Ends loops where the condition around their whole body becomes false, and moves conditions out of loops on which they do not
-/// depend.
+/// Makes a loop end where the condition around its whole body becomes false, and moves conditions out of the loops on which they do
+/// not depend.
 fn trim(f: &mut PrimFunc, s: Stmt) -> Stmt {
     map_stmts(f, s, &mut |f, s| {
         let StmtData::For { var, min, extent, kind, body, annotations } = f.stmt(s).clone() else {

@@ -60,7 +60,7 @@ pub fn direct_exprs(data: &StmtData, mut visit: impl FnMut(Expr)) {
     }
 }
 
-/// Rebuilds an expression with each operand replaced by the result of `map`.
+/// Rebuilds an expression with each of its direct operands replaced by the result of `map`.
 pub fn map_operands(
     f: &mut PrimFunc,
     e: Expr,

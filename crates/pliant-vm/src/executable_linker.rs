@@ -395,8 +395,8 @@ impl Linker<'_> {
         }
     }
 
-    /// Resolves the target of a call. For an allocation, calls `first_use` to analyse the first use
-    /// of the allocated tensor.
+    /// Resolves the target of a call to function `func` of the executable. The target of a call that allocates a tensor depends on
+    /// the first use of the tensor: the tensor is zero-filled unless `first_use` returns [`FirstUse::WritesAll`].
     fn callee(
         &self,
         func: u32,

@@ -74,7 +74,7 @@ pub(crate) struct CallSite {
     pub(crate) tail: bool,
 }
 
-/// The state after executing a call instruction.
+/// The state of a call after the interpreter has executed the call instruction.
 pub(crate) enum CallOutcome {
     /// The call is complete and returned this value, which is not stored in a register yet.
     Value(Value),

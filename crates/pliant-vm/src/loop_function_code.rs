@@ -9,7 +9,7 @@ use pliant_exec::abi::LoopFn;
 
 /// One version of the machine code of a loop function.
 pub(crate) struct LoopFunctionCode {
-    /// The entry point.
+    /// The entry point of the machine code.
     pub(crate) function: LoopFn,
     /// The error messages of the version's checks, by their status; `None` for those that the executable lists.
     pub(crate) messages: Option<Arc<[Arc<str>]>>,

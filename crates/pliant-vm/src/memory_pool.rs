@@ -68,7 +68,7 @@ struct Pool {
     /// Free blocks by size class. Empty until the first block is freed.
     free: Vec<Vec<AlignedBuf>>,
     bytes: usize,
-    /// The owner of the VM running on this thread; [`NO_OWNER`] if there is none.
+    /// The owner id of the VM that runs on this thread; [`NO_OWNER`] if no VM runs.
     running: u64,
     /// The number of bytes that the current run has taken and not released.
     taken: usize,

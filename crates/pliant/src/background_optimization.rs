@@ -33,12 +33,12 @@ const NICENESS: i32 = 10;
 /// for 300 statements with one `exp` each, 2 s for 1,000 (Intel Xeon with AMX).
 const MAX_STATEMENTS: usize = 500;
 
-/// How far the optimization of a program is.
+/// The progress of the optimization of a program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Progress {
     Waiting,
     Running,
-    /// The field is whether LLVM has compiled all functions for which this is intended.
+    /// The field is true if LLVM has compiled all loop functions, except those without loops and very large ones.
     Finished(bool),
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Optimization {
     table: LoopFuncTable,
     progress: Mutex<Progress>,
     changed: Condvar,
-    /// Whether somebody waits for the optimization.
+    /// Whether a thread waits for the optimization, which therefore precedes the others in the queue.
     urgent: AtomicBool,
 }
 
@@ -197,7 +197,7 @@ struct Queue {
     shared: &'static Shared,
 }
 
-/// What the thread shares with others.
+/// The part of the queue that the thread that optimizes shares with the threads that compile programs.
 #[derive(Default)]
 struct Shared {
     /// The optimizations, with the times at which they start.

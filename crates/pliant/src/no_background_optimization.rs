@@ -10,7 +10,8 @@ use pliant_vm::LoopFuncTable;
 use crate::compile_options::Target;
 use crate::error::Error;
 
-/// The optimization of the loop functions of one program, which does not exist.
+/// The optimization of the loop functions of one program. The type has no values, because programs are never optimized in builds
+/// with one code generator.
 pub(crate) enum Optimization {}
 
 impl Optimization {

@@ -307,7 +307,7 @@ class ScheduleState:
         """The module in its current state."""
 
     def copy(self) -> ScheduleState:
-        """Returns a copy, whose loops and blocks are the same."""
+        """Returns a copy of the schedule. Loops and blocks of the schedule are valid in the copy, too."""
 
     def get_block(self, name: str, func_name: str) -> BlockRV: ...
     def get_loops(self, block: BlockRV) -> list[LoopRV]: ...

@@ -54,8 +54,9 @@ pub fn signature<'c>(compiled: &'c CompiledModule, name: &str) -> Result<&'c Sig
     })
 }
 
-/// Parses an argument of `--save`, which has the form `[NAME=]FILE`. Returns the result with that
-/// name, or all results if there is no name, and the file.
+/// Parses an argument of `--save`, which has the form `[NAME=]FILE`. Returns the output with that name, or the whole result if
+/// there is no name, and the path of the file. An argument is a path without a name if it is the path of an existing file, or
+/// starts with `.` or `/`.
 fn saved_result<'a>(
     text: &'a str,
     signature: &Signature,

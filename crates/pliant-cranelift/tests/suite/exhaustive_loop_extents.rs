@@ -330,7 +330,8 @@ struct Run {
 /// The values of one loop extent, while the other extent takes all values from -40 to 40.
 const FEW_EXTENTS: [i64; 7] = [-40, -1, 0, 1, 2, 7, 17];
 
-/// Returns an extent that is a scalar parameter, `s0` or `s1`.
+/// Returns the extent of the loop with the index `at` as a scalar parameter: `s0` or `s1`. The dim that the loop iterates over is
+/// `slack` larger than the extent, or than 0 if the extent is negative.
 fn parameter(at: usize, slack: i64, values: impl Iterator<Item = i64>) -> Extent {
     let run = |extent: i64| Run { extent, dim: extent.max(0) + slack, scalar: extent };
     Extent { text: format!("s{at}"), dim: None, runs: values.map(run).collect() }

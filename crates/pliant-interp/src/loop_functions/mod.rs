@@ -69,7 +69,8 @@ pub(crate) fn call(
     frame.stmt(f.body).map_err(|e| e.at(|| format!("loop function '{name}'")))
 }
 
-/// Finds the expressions that occur more than once as operands. Leaves are not included.
+/// Finds the expressions that occur more than once as operands of other expressions. Constants, variables and strings are not
+/// included.
 fn shared_exprs(f: &PrimFunc) -> SecondaryMap<Expr, bool> {
     let (mut seen, mut shared) = (SecondaryMap::new(), SecondaryMap::new());
     for i in 0..f.num_exprs() {

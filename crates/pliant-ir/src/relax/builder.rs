@@ -291,8 +291,8 @@ impl<'r> FunctionBuilder<'r> {
         var
     }
 
-    /// Converts an expression to an operand. Leaves and tuples of leaves are returned unchanged; other expressions are bound to a
-    /// variable.
+    /// Converts an expression to an operand. Operands (leaves such as variables and constants, and tuples of operands) are returned
+    /// unchanged. Any other expression is bound to a new variable.
     pub fn operand(&mut self, e: Expr) -> Expr {
         match self.func.expr(e) {
             ExprData::TupleGetItem(..)

@@ -156,12 +156,12 @@ pub struct BlockData {
     pub bindings: Vec<Binding>,
 }
 
-/// A sequence of blocks with a result, which is a leaf or a tuple of leaves.
+/// A sequence of binding blocks, followed by a result, which is an operand.
 #[derive(Clone, Debug)]
 pub struct SeqData {
     /// The binding blocks of the sequence, in order.
     pub blocks: Vec<Block>,
-    /// The value of the sequence: a leaf or a tuple of leaves.
+    /// The value of the sequence, which is an operand: a leaf (see [`ExprData`]) or a tuple of leaves.
     pub result: Expr,
 }
 

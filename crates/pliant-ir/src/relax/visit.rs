@@ -443,12 +443,13 @@ impl<'a> Importer<'a> {
         Importer { src, dst, vars, syms, terms, types: FxHashMap::default(), defined: Vec::new() }
     }
 
-    /// Imports a symbolic integer of the source into the destination.
+    /// Copies a symbolic integer from `src` to `dst`.
     pub fn sym(&mut self, s: Sym) -> Sym {
         super::type_lattice::import_sym(self.dst, self.src, s, &mut self.syms, &self.terms)
     }
 
-    /// Imports a type. A shape variable that is not mapped to a variable is replaced by its rank.
+    /// Copies a type from `src` to `dst`. A shape variable without a replacement in [`vars`](Self::vars) is dropped, and only the
+    /// rank of the shape is kept.
     pub fn ty(&mut self, ty: Type) -> Type {
         if let Some(&t) = self.types.get(&ty) {
             return t;
@@ -491,7 +492,7 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// Copies the definition of a variable and adds it to [`vars`](Self::vars).
+    /// Copies a variable from `src` to `dst`, and adds the copy to [`vars`](Self::vars).
     pub fn define(&mut self, v: Var) -> Var {
         let data = self.src.var(v);
         let ty = self.ty(data.ty);
@@ -502,7 +503,8 @@ impl<'a> Importer<'a> {
         new
     }
 
-    /// Imports an expression and its type. A variable that has not been imported is copied.
+    /// Copies an expression and its type from `src` to `dst`. A variable in it without an entry in [`vars`](Self::vars) is copied,
+    /// too.
     pub fn expr(&mut self, e: Expr) -> Expr {
         let src = self.src;
         let data = match src.expr(e) {
@@ -554,7 +556,7 @@ impl<'a> Importer<'a> {
         self.dst.add_expr(data, ty)
     }
 
-    /// Imports a binding, including its variable.
+    /// Copies a binding from `src` to `dst`, including its variable.
     pub fn binding(&mut self, b: Binding) -> Binding {
         // A local function may call itself, so its variable is defined before its body.
         let recursive = matches!(self.src.expr(b.value), ExprData::Func(_));
@@ -565,7 +567,7 @@ impl<'a> Importer<'a> {
         Binding { var, value, cast: cast.into() }
     }
 
-    /// Imports a binding block with its bindings.
+    /// Copies a binding block and its bindings from `src` to `dst`.
     pub fn block(&mut self, b: Block) -> Block {
         let src = self.src;
         let data = src.block(b);
@@ -586,7 +588,7 @@ impl<'a> Importer<'a> {
         self.dst.add_block(BlockData { dataflow: data.dataflow, bindings })
     }
 
-    /// Imports a sequence with its binding blocks.
+    /// Copies a sequence and its binding blocks from `src` to `dst`.
     pub fn seq(&mut self, s: Seq) -> Seq {
         let data = self.src.seq(s);
         let blocks = data.blocks.iter().map(|&b| self.block(b)).collect();
@@ -594,7 +596,7 @@ impl<'a> Importer<'a> {
         self.dst.add_seq(SeqData { blocks, result })
     }
 
-    /// Imports a function expression with its parameters and body.
+    /// Copies a function expression, with its parameters and its body, from `src` to `dst`.
     pub fn func(&mut self, id: FuncId) -> FuncId {
         let data = self.src.func(id);
         let params = data.params.iter().map(|&p| self.define(p)).collect();

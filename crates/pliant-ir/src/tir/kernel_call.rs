@@ -41,7 +41,7 @@ pub struct KernelOperand<'f> {
     pub view: Option<BufferView<'f>>,
 }
 
-/// An operand for a new kernel call, [`PrimFunc::call_kernel`].
+/// An operand that is passed to [`PrimFunc::call_kernel`] to create a kernel call.
 #[derive(Clone, Debug)]
 pub enum NewOperand {
     /// The operand is a whole buffer.

@@ -361,7 +361,7 @@ impl<'a> TirImporter<'a> {
         new
     }
 
-    /// Imports an expression of the source into the destination.
+    /// Copies an expression from `src` to `dst`.
     pub fn expr(&mut self, e: Expr) -> Expr {
         let src = self.src;
         let mut list = Vec::new();
@@ -390,7 +390,7 @@ impl<'a> TirImporter<'a> {
         done[&e]
     }
 
-    /// Imports a buffer. A buffer that is not mapped yet is copied at its first use.
+    /// Copies a buffer from `src` to `dst` when it is first used. Later uses return the same copy.
     pub fn buffer(&mut self, b: Buffer) -> Buffer {
         if let Some(&new) = self.buffers.get(&b) {
             return new;
@@ -409,7 +409,7 @@ impl<'a> TirImporter<'a> {
         new
     }
 
-    /// Imports a statement of the source into the destination.
+    /// Copies a statement from `src` to `dst`.
     pub fn stmt(&mut self, s: Stmt) -> Stmt {
         let src = self.src;
         let data = match src.stmt(s) {

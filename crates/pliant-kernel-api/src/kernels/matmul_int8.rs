@@ -21,7 +21,7 @@ pub(super) const PANELS: &[(&str, crate::DeriveSize)] = &[
     ("quad", |_, _| Some(4)),
 ];
 
-/// [`PANELS`], and the size of operands with one element.
+/// [`PANELS`], and the dim `one` of size 1 for operands with one element.
 const PANELS_AND_ONE: &[(&str, crate::DeriveSize)] =
     &[PANELS[0], PANELS[1], PANELS[2], ("one", |_, _| Some(1))];
 

@@ -269,7 +269,7 @@ pub fn thread_counts() -> Vec<usize> {
     if all > 1 { vec![1, all] } else { vec![1] }
 }
 
-/// Returns `len` small numbers with a period of 13, as test operands.
+/// Returns `len` small numbers as test operands: `((i * step) % 13) / 8 - 0.75` for each index `i`.
 #[allow(dead_code, reason = "each benchmark has its own copy of this module")]
 pub fn values(len: usize, step: usize) -> Vec<f32> {
     (0..len).map(|i| ((i * step) % 13) as f32 / 8.0 - 0.75).collect()

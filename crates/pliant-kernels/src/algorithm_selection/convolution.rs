@@ -40,12 +40,11 @@ pub const fn few_filters_are_faster(filters: usize, channels: usize, taps: usize
     filters <= FEW_FILTERS && channels >= 8 && channels.saturating_mul(taps) >= 64
 }
 
-/// Whether vectors of adjacent results are faster than vectors of channels or filters. The
-/// input is first copied to one plane for each channel. Time relative to the implementations
-/// with vectors of channels or filters, for 3 images of 74 x 91 with 3 x 3 filters and one
-/// thread (AMD EPYC with AVX-512): 0.34 for 3 channels and 3 filters, 0.15 for 1 channel and 1
-/// filter, 0.46 to 0.74 for 16 to 32 channels and 1 filter, 0.4 to 0.63 for 16 to 64 channels
-/// and 4 filters, 1.17 for 64 channels and 1 filter.
+/// Whether vectors of adjacent results are faster than vectors of channels or filters, for output rows of `line` pixels. The input
+/// is first copied to one plane for each channel. Time relative to the implementations with vectors of channels or filters, for 3
+/// images of 74 x 91 with 3 x 3 filters and one thread (AMD EPYC with AVX-512): 0.34 for 3 channels and 3 filters, 0.15 for 1
+/// channel and 1 filter, 0.46 to 0.74 for 16 to 32 channels and 1 filter, 0.4 to 0.63 for 16 to 64 channels and 4 filters, 1.17 for
+/// 64 channels and 1 filter.
 pub const fn few_channels_are_faster(filters: usize, channels: usize, line: usize) -> bool {
     filters <= FEW_FILTERS && (channels <= 4 || line >= 8 && channels <= 16 * (filters + 1))
 }

@@ -14,8 +14,9 @@ use super::{Epilogue, EpilogueTile, Position, Residual};
 const MAX_COLUMNS: usize = 8;
 /// Maximum number of elements that are processed as one long row.
 const MAX_ELEMENTS: usize = 128;
-/// Minimum number of rows of a tile for which copying non-adjacent rows to one long row is
-/// profitable. Tiles of plain convolutions have fewer rows.
+/// Minimum number of rows of a tile for which [`finish`] is faster than a row-by-row loop, if the rows of the tile have gaps
+/// between them in memory. [`finish`] then copies several rows to contiguous memory, and back after the epilogue. Tiles of
+/// implicit-GEMM convolutions have at most [`super::MAX_TILE_ROWS`] rows, so their rows are never copied.
 const MIN_COPIED_ROWS: usize = 16;
 
 /// Whether [`finish`] supports a tile and is faster than a loop over its rows.

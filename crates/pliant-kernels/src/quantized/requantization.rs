@@ -32,8 +32,8 @@ pub struct Requantization {
     pub out: (*mut u8, i64),
 }
 
-/// The zero points of the left operand of a product. They contribute to each sum their product with
-/// the sum of the column of the right operand.
+/// The zero points of the left operand of a product. Before their subtraction, each sum is too large by the zero point of its row
+/// times the sum of its column of the right operand.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ZeroPoints {
     /// The zero points of the rows; null if all are 0.

@@ -132,7 +132,8 @@ fn te_matmul(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     Ok(vec![te_converted(product, dtype)])
 }
 
-/// The names of the axes of a matrix product: batch dims, then `i` and `j`.
+/// Returns the names of the axes of a matrix product: `b0`, `b1`, ... for `batch` batch dims, then `i` if the product has a dim of
+/// rows (`row`), and `j` if it has a dim of columns (`col`). With more than six batch dims, only the first six are named.
 fn axis_names(batch: usize, row: bool, col: bool) -> Vec<&'static str> {
     const BATCH: [&str; 6] = ["b0", "b1", "b2", "b3", "b4", "b5"];
     let mut names: Vec<&str> = BATCH.iter().copied().take(batch).collect();

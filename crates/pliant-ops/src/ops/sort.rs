@@ -257,7 +257,8 @@ fn infer_median(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.func.intern(TypeData::Tuple([values, positions].into())))
 }
 
-/// The rank of the median in a sorted row. Emits an assertion that rows are not empty, unless there are no rows.
+/// Returns the index of the median in the sorted row along `axis`; of two middle elements, the lower one. Emits an assertion that
+/// the size of `axis` is not 0, unless another dim of `shape` is 0, so that there are no rows.
 fn median_rank(b: &mut Body, shape: &[Expr], axis: usize) -> Expr {
     let some = te::gt(&shape[axis], &te::int(0));
     let others = shape.iter().enumerate().filter(|(k, _)| *k != axis);

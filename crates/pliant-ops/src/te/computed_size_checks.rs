@@ -16,9 +16,9 @@ use super::expr_traversal::{free_vars, post_order};
 use super::sym_conversion::{VarMap, to_sym};
 use super::tensor::{Check, Tensor, TensorOp};
 
-/// The assumed maximum number of bits of the size of a dim. `MEMORY_BITS` is the maximum number of
-/// bits of the element count of a tensor in memory.
+/// Assumed maximum number of bits of the size of a dim.
 const SIZE_BITS: u32 = 40;
+/// Maximum number of bits of the element count of a tensor in memory.
 const MEMORY_BITS: u32 = 47;
 
 /// The maximum number of bits of a size that needs no overflow check.

@@ -24,7 +24,7 @@ pub enum OpPattern {
     Broadcast = 1,
     /// Each output element depends on input elements with other indices, as in a transpose or a slice.
     Injective = 2,
-    /// A commutative reduction.
+    /// A reduction with a commutative operator, such as a sum.
     CommReduce = 3,
     /// An expensive operation, such as a matmul, convolution or softmax. Elementwise operations on its outputs can be fused into
     /// it.
@@ -336,8 +336,8 @@ fn is_product_sum(f: &PrimFunc, buffer: Buffer, value: Expr) -> bool {
     reads_output(*a) && product(*b) || reads_output(*b) && product(*a)
 }
 
-/// Whether each index that uses a reduction axis consists of this axis alone, and the indices use the reduction axes in their
-/// declared order.
+/// Whether a read at the indices `at` uses the reduction axes directly and in their declared order: each index that uses a
+/// reduction axis consists of this axis alone.
 fn reads_in_order(f: &PrimFunc, at: &[Expr], reduce: &[Var]) -> bool {
     let mut last = None;
     at.iter().all(|&i| match f.expr(i) {

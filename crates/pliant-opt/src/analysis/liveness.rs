@@ -8,7 +8,8 @@ use pliant_ir::relax::{Binding, ExprData, Function, Seq, Var};
 use pliant_pass::binding_rewrites::for_each_operand_var;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The index that stands for the result of a sequence, which is read after all bindings.
+/// The index with which [`Liveness`] represents a read by the result of a sequence, instead of the index of a binding. The result
+/// is read after all bindings.
 pub const AT_RESULT: usize = usize::MAX;
 
 /// The position of a nested sequence: (enclosing sequence, index of the binding in it). `None` for the body of the function.

@@ -1,4 +1,5 @@
-//! Finds the binding that computes the result of a sequence, if only kills of dead values and renamings (`y = x`) follow it.
+//! Finds the binding that computes the result of a sequence. Only kills (bindings that end the life of a value) and renamings (`y =
+//! x`) may follow it.
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function};
 
@@ -6,7 +7,7 @@ use crate::common::operators_after_lowering::{
     MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, VM_KILL_OBJECT,
 };
 
-/// Returns the number of bindings without the kills and renamings at the end.
+/// Returns the number of bindings of a sequence, not counting the kills and renamings at its end.
 pub fn len_without_trailing_kills(func: &Function, bindings: &[Binding]) -> usize {
     let is_kill_or_rename = |b: &&Binding| is_rename(func, b) || is_kill(func, b);
     bindings.len() - bindings.iter().rev().take_while(is_kill_or_rename).count()

@@ -56,7 +56,8 @@ use crate::common::rewrite_call_sites::{CallSite, rewrite_calls};
 /// The pass that replaces tuple parameters of private functions by one parameter per field. See the module documentation.
 pub struct ExpandTupleArguments;
 
-/// The nesting structure of a parameter that is expanded. A leaf is not a tuple and stays one parameter.
+/// The nesting structure of a tuple parameter that is expanded. A leaf is a field, at any depth, that is not a tuple. Each leaf
+/// becomes one parameter.
 enum TupleShape {
     Leaf,
     Fields(Vec<TupleShape>),
@@ -193,8 +194,8 @@ fn forward_fields(
     remove_and_substitute(func, &dead, &subst);
 }
 
-/// Adds one parameter per leaf of a type to `params`. Returns the expression that builds the original value from these
-/// parameters.
+/// Adds one parameter to `params` for each field of the type `ty`, at any depth, that is not a tuple. Returns the expression that
+/// builds a value of type `ty` from these parameters.
 fn add_field_params(
     func: &mut Function,
     namer: &mut Namer,

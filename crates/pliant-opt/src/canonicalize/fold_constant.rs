@@ -202,8 +202,8 @@ fn value_from_type(func: &mut Function, call: Expr) -> Option<Expr> {
     }
 }
 
-/// Removes from `dead` the variables that the remaining bindings read, unless `subst` replaces them. The bindings of these
-/// variables are then kept.
+/// Removes from `dead`, the set of variables whose bindings are to be removed, the variables that remaining bindings read and that
+/// `subst` does not replace.
 fn keep_operands_of_remaining(
     func: &Function,
     foldable: &[Binding],

@@ -218,8 +218,8 @@ impl Reshapes {
         is_identity
     }
 
-    /// Returns the operand and the axes of a transpose, which are not negative; `None` for other expressions, and if transposes
-    /// are not merged.
+    /// Returns (operand, axes) of a transpose, with the axes as non-negative numbers; `None` for other expressions, and if
+    /// transposes are not merged.
     fn transpose_of(&self, func: &Function, e: Expr) -> Option<(Expr, Vec<usize>)> {
         if !self.merges_transposes {
             return None;

@@ -56,20 +56,20 @@ use crate::analysis::Effects;
 /// The order in which the traversal of the dependence graph visits bindings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TraversalOrder {
-    /// Follows each path of dependences to its end before the next path.
+    /// The traversal follows each path of dependences to its end before it starts the next path.
     #[default]
     DepthFirst,
-    /// Visits the bindings level by level, in the order in which they become available.
+    /// The traversal visits the bindings level by level, in the order in which they become available.
     BreadthFirst,
 }
 
 /// The end of the dependence graph at which the traversal starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StartingLocation {
-    /// Starts at bindings that read no value of the block.
+    /// The traversal starts at the bindings that read no value of the block.
     #[default]
     FromInputs,
-    /// Starts at bindings whose values no binding of the block reads.
+    /// The traversal starts at the bindings whose values no binding of the block reads.
     FromOutputs,
 }
 

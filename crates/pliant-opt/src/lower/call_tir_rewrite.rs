@@ -116,7 +116,8 @@ impl Rewriter {
         self.namer.get_or_insert_with(|| Namer::new(func))
     }
 
-    /// Records that a call is rewritten. The new bindings get the source location of `var`.
+    /// Records that the function changes, and returns the source location of `var`, the variable of the rewritten call. New
+    /// bindings get this location.
     fn start_rewrite(&mut self, func: &Function, var: Var) -> Span {
         self.changed = true;
         let span = func.var(var).span;

@@ -382,7 +382,8 @@ impl Legalizer<'_> {
         value
     }
 
-    /// Converts an expression to an operand: binds it to a new variable before the variable `near`, unless it is a leaf.
+    /// Converts an expression to an operand: binds a call or a field access to a new variable, which is defined next to the
+    /// variable `near`. Other expressions are already operands.
     fn bind_operand(
         &mut self,
         func: &mut Function,

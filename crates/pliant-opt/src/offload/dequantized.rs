@@ -40,7 +40,7 @@ pub(crate) struct DequantizedMatmul {
 pub(crate) struct DequantizedWeights {
     /// The quantized integers, of rank 2.
     pub integers: Tensor,
-    /// The zero points, which are subtracted in this order.
+    /// The zero points that are subtracted from the integers, in this order.
     pub zeros: Vec<BroadcastNumbers>,
     /// The scale by which the differences of integers and zero points are multiplied.
     pub scale: BroadcastNumbers,
@@ -173,8 +173,8 @@ impl OperandMatcher<'_> {
         Some(broadcast_numbers)
     }
 
-    /// If a float32 value is a cast of constant integers minus zero points, returns the integers and the zero points. `convert`
-    /// converts each zero point.
+    /// If a float32 value is a cast of constant integers minus zero points, returns the integers and the zero points.
+    /// `broadcast_numbers` converts each zero point, which is an expression, and returns `None` for unsupported ones.
     pub fn integers_and_zero_points<T>(
         &self,
         mut e: Expr,

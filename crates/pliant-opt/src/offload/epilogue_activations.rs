@@ -34,7 +34,7 @@ pub enum Activation {
 /// A clipped linear function `clip(slope * x + offset, low, high)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClippedLine {
-    /// The factor of `x`.
+    /// The factor by which `x` is multiplied: the slope of the linear function.
     pub slope: f64,
     /// The constant term of the linear function.
     pub offset: f64,

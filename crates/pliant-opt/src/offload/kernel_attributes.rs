@@ -14,7 +14,7 @@ pub(crate) trait KernelAttributes: Sized {
         self.attribute(name, AttrValue::float(value))
     }
 
-    /// Sets the attribute `name` to one of its named values.
+    /// Sets the attribute `name`, whose values have names, to the value named `choice`.
     fn text(self, name: &str, choice: &str) -> Self {
         self.attribute(name, AttrValue::str(choice))
     }

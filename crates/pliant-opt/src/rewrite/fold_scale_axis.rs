@@ -220,8 +220,8 @@ impl Folding<'_, '_> {
         self.shifted(conv, SUBTRACT, scaled_mean).map(Some)
     }
 
-    /// Returns the convolution, with an optional offset, that defines an operand. `None` if the operand has another definition or
-    /// other readers, or if the weights or the offset depend on inputs.
+    /// Returns the convolution that defines an operand, including an offset that an addition adds to its result. `None` if the
+    /// operand has another definition or other readers, or if the weights or the offset depend on inputs.
     fn convolution(&self, e: Expr) -> Option<Convolution> {
         let v = self.only_reader(e)?;
         if let Some(conv) = self.folded.get(&v) {
@@ -244,7 +244,8 @@ impl Folding<'_, '_> {
         with_offset(a, b).or_else(|| with_offset(b, a))
     }
 
-    /// Returns the convolution that defines an operand.
+    /// Returns the convolution, without an offset, if an operand is the result of a convolution whose weights do not depend on
+    /// inputs. `None` for other operands.
     fn bare_convolution(&self, e: Expr) -> Option<Convolution> {
         let func = &*self.cx.func;
         let value = self.cx.value(e);

@@ -9,13 +9,13 @@ use super::pattern_nodes::{Pattern, is_op, wildcard};
 pub struct FusedPattern {
     /// The whole pattern, including bias and activation.
     pub pattern: Pattern,
-    /// The first operand of the operator.
+    /// The pattern of the operator's first operand.
     pub lhs: Pattern,
-    /// The second operand of the operator.
+    /// The pattern of the operator's second operand.
     pub rhs: Pattern,
     /// The pattern of the operator call, without bias and activation.
     pub root: Pattern,
-    /// The bias that is added to the operator's result, if any.
+    /// The pattern of the bias that is added to the operator's result; `None` if there is no bias.
     pub bias: Option<Pattern>,
 }
 

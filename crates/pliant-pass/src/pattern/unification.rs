@@ -140,7 +140,8 @@ impl Search<'_> {
         Some(true)
     }
 
-    /// Returns a term in which bound symbols are replaced by their sizes, and the symbols in `others` by symbols of the function.
+    /// Converts a term of a pattern to the function's arena. Bound symbols are replaced by their sizes. A symbol whose key is in
+    /// `others` is replaced by the variable that is listed with the key.
     fn substitute(&mut self, term: &SizeTerm, others: &[(u64, SymVar)]) -> Sym {
         let sizes = self.sizes.clone();
         let syms = self.syms.get_mut(self.func);

@@ -48,7 +48,7 @@ impl ScheduleState {
     }
 }
 
-/// Converts a loop or block.
+/// Converts a loop or block of Python to the target of an annotation. Returns `Error::Type` for other objects.
 fn annotated(obj: &Bound<'_, PyAny>) -> Result<Annotated> {
     if let Ok(l) = obj.cast::<LoopHandle>() {
         return Ok(Annotated::Loop(l.get().0.clone()));
@@ -75,7 +75,7 @@ impl ScheduleState {
         IRModule::wrap(self.lock().module().clone())
     }
 
-    /// Returns a copy, whose loops and blocks are the same.
+    /// Returns a copy of the schedule. Loops and blocks of the schedule are valid in the copy, too.
     fn copy(&self) -> ScheduleState {
         ScheduleState(Mutex::new(self.lock().clone()))
     }

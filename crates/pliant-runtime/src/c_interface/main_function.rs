@@ -66,7 +66,7 @@ impl Failure {
 struct Arguments {
     /// The values of `--input`: name and file.
     inputs: Vec<(String, String)>,
-    /// The values of `--save`: the name of an output, or none for the only output, and the file.
+    /// The values of `--save`: the name of an output and the file. `None` selects the only output.
     saves: Vec<(Option<String>, String)>,
     threads: Option<usize>,
     repeat: usize,

@@ -41,7 +41,7 @@ impl Checker {
         new
     }
 
-    /// Adds the guards of an expression that has no guarded form in [`Bindings`] yet.
+    /// Adds the guards of an expression that has no guarded form in [`Bindings`] yet, and returns its guarded form.
     fn guard_new_expr(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
         match f.expr(e).clone() {
             ExprData::Load(buffer, indices) => {

@@ -44,8 +44,8 @@ const MIN_REDUCTION_LENGTH: i64 = 4;
 /// the lanes would cost more than everything else.
 const LONG_REDUCTION: i64 = 32;
 
-/// The maximum distance, in elements, of adjacent accesses across trailing dims that count as strided. Vectors of elements that are
-/// farther apart touch a cache line for each lane.
+/// The maximum distance, in elements, of the accesses for adjacent values of an axis that count as strided although dims follow the
+/// dim that the axis indexes. Vectors of elements that are farther apart touch a cache line for each lane.
 const MAX_DISTANCE: i64 = 8;
 
 /// How the address of an access depends on an axis.
@@ -66,8 +66,8 @@ fn is_unit(f: &PrimFunc, buffer: Buffer, indices: &[Expr], dim: usize, v: Var) -
     f.as_int(f.buffer(buffer).shape[dim]) == Some(1) && !uses_any(f, indices[dim], &|x| x == v)
 }
 
-/// Whether the indices of an access split a linear position `x`, which grows by 1 with `v`, into an index for each dim: `x // b
-/// // a`, `x // b % a` and `x % b` for dims of sizes `a` and `b`.
+/// Whether the indices of an access are the mixed-radix digits of one linear position `x`, which grows by 1 with `v`: for example
+/// `x // b // a`, `x // b % a` and `x % b` for dims of which the last two have the sizes `a` and `b`.
 fn delinearizes_axis(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> bool {
     let shape = &f.buffer(buffer).shape;
     // The quotient that the current index must equal or be a remainder of, as dividend and divisor; `None` for `x` itself.

@@ -65,7 +65,7 @@ pub(super) fn emit_parallel(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
     emit_with(f, s, LoopKind::Parallel)
 }
 
-/// How the loops over the outermost split axis run.
+/// Whether the loops over the outermost split axis are serial or parallel.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LoopKind {
     Serial,
@@ -175,8 +175,8 @@ fn cannot_overflow(f: &PrimFunc, e: Expr, unbounded: &FxHashSet<Var>) -> bool {
     OverflowAnalysis::default().fact(f, e, &within).exact
 }
 
-/// Returns the parameters and `let` variables whose values may exceed [`AXIS_LIMIT`], such as values that are read from memory;
-/// `None` if a loop variable or an axis may exceed this limit.
+/// Returns the parameters and `let` variables whose values may exceed [`AXIS_LIMIT`], such as those that are read from memory.
+/// Returns `None` if a loop variable or a block axis may exceed this limit.
 fn unbounded_variables(f: &PrimFunc) -> Option<FxHashSet<Var>> {
     let size = Interval::new(-AXIS_LIMIT, AXIS_LIMIT);
     let recorded = recorded_unbounded_params(f);

@@ -26,7 +26,7 @@ const UNPACKED_PANEL_COLUMNS: i64 = 64;
 pub(super) struct FusedProduct {
     /// The statement that computes the matmul and the epilogue.
     pub stmt: Stmt,
-    /// The position after the last stage of the epilogue.
+    /// The position, among the items of the function, after the last stage of the epilogue.
     pub end: usize,
     /// The buffer that is no longer used, because thread-local tiles contain the results; `None` if there is none.
     pub removed: Option<Buffer>,

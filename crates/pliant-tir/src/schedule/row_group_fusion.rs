@@ -29,7 +29,7 @@ pub struct Group {
     pub first: usize,
 }
 
-/// Returns the number of leading axes of a stage over which a row loop can run.
+/// Returns the number of leading axes of a stage that may become axes of the row loop (the parallel loop of a row group).
 fn shareable_axes(f: &PrimFunc, s: &Stage) -> usize {
     let spatial = s.leading_spatial();
     // A reduction that is vectorized over its results keeps its last spatial axis.

@@ -42,7 +42,7 @@ fn is_set<T: ElementBits>(bits: T, mask: T) -> bool {
     bits & mask != T::default()
 }
 
-/// Calls `body` in parallel, each time with a range of chunks. Stops if the run was interrupted.
+/// Calls `body` with the index of each chunk, in parallel. Stops and returns an error if the run was interrupted.
 fn in_parallel(
     runtime: &KernelRuntime,
     chunks: usize,

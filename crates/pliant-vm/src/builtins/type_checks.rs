@@ -38,7 +38,8 @@ fn failed(args: &Args<'_>, kind: CheckKind, context_at: usize, wanted: &str) -> 
     VmError::check(kind, mismatch(args, context_at, wanted))
 }
 
-/// The message that operand 0 is not `wanted`. The string at operand `context_at` names the checked value.
+/// Returns the error message that operand 0 is not `wanted`, such as `a tensor`. The string at operand `context_at` names the
+/// checked value.
 fn mismatch(args: &Args<'_>, context_at: usize, wanted: &str) -> String {
     let actual = args.get(0).map_or_else(|| "missing".to_string(), describe);
     format!("{} must be {wanted}, but is {actual}", subject(args, context_at))

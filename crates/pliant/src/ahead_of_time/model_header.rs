@@ -25,7 +25,8 @@ pub(super) fn text(name: &str, signatures: &[Signature]) -> String {
     text
 }
 
-/// Returns text that cannot end a comment of C.
+/// Returns `text` for use in a C comment: replaces or separates the characters that could end the comment, join lines or change the
+/// direction of text.
 fn comment(text: &str) -> String {
     let printable = text.chars().map(|c| if c.is_control() { ' ' } else { c });
     let printable: String = printable

@@ -17,7 +17,8 @@ use crate::compiled_module::CompiledModule;
 use crate::error::Error;
 use crate::loop_codegen;
 
-/// The packed functions that compile at run time, with what calls them.
+/// The packed functions that compile at run time. Each entry is the name of the function and a description of what calls it, for
+/// error messages.
 const COMPILING_FUNCTIONS: [(&str, &str); 2] = [
     (NODE, "ONNX nodes whose conversion needs facts that are known only at run time"),
     (CALL_OPERATOR, "operators on operands of unknown rank or data type"),

@@ -239,7 +239,9 @@ class Schedule:
     def sample_categorical(
         self, candidates: Sequence[int], probs: Sequence[float], decision: int | None = None
     ) -> ExprRV:
-        """Returns one of the candidates, chosen with these probabilities. ``decision`` is the index of the choice, if it is known."""
+        """Returns one of the candidates, chosen at random with these probabilities. With ``decision``, returns the candidate with
+        this index instead.
+        """
         if len(candidates) != len(probs) or not candidates:
             raise ScheduleError(
                 f"sample_categorical: expected candidates with one probability each, got {len(candidates)} candidates and"
@@ -263,9 +265,10 @@ class Schedule:
     def sample_perfect_tile(
         self, loop: LoopRV, n: int, max_innermost_factor: int = 16, decision: Sequence[int] | None = None
     ) -> list[ExprRV]:
-        """Returns ``n`` random factors of a constant loop extent, of which the last is at most ``max_innermost_factor``.
+        """Returns ``n`` random factors whose product is the constant extent of a loop. The last factor of several is at most
+        ``max_innermost_factor``.
 
-        ``decision`` contains the factors, if they are known.
+        With ``decision``, returns these factors instead.
         """
         name, extent = self._state.loop_extent(loop)
         if extent is None:
@@ -285,7 +288,9 @@ class Schedule:
         return factors
 
     def _random_factors(self, extent: int, n: int, max_innermost_factor: int) -> list[int]:
-        """Returns ``n`` random factors of an extent."""
+        """Returns ``n`` random factors whose product is ``extent``. The last factor of several is at most
+        ``max_innermost_factor``.
+        """
         factors, rest = [1] * n, max(extent, 0)
         for position in range(n - 1, 0, -1):
             limit = max_innermost_factor if position == n - 1 else rest

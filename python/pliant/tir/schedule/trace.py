@@ -22,7 +22,9 @@ class ExprRV(int):
 
 
 def _key(value: BlockRV | LoopRV | ExprRV) -> Any:
-    """Returns what identifies a loop, block or sampled integer; equal integers of different samples differ."""
+    """Returns a key for dicts of loops, blocks and sampled integers. Equal integers of different samples have different
+    keys.
+    """
     return id(value) if isinstance(value, ExprRV) else value
 
 

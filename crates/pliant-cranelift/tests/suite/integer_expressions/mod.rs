@@ -154,8 +154,8 @@ const ALL_OPERATORS: [BinOp; 17] = {
     [Add, Sub, Mul, Div, Mod, FloorDiv, FloorMod, Min, Max, Eq, Ne, Lt, Le, Gt, Ge, And, Or]
 };
 
-/// Returns every binary operator that a type supports, applied to a variable of that type and the
-/// expression `second`. Zero divisors are replaced by 1.
+/// Returns every binary operator that the type `TYPES[leaf]` supports, applied to the variable with the index `leaf`, which has
+/// this type, and the expression `second`. Zero divisors are replaced by 1.
 fn operators(leaf: usize, second: Term) -> Vec<Term> {
     let dtype = TYPES[leaf];
     let legal = |op: &BinOp| match op {

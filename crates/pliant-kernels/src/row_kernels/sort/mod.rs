@@ -192,9 +192,9 @@ impl<K: Key> Sorting<K> {
         }
     }
 
-    /// Writes the results of `lanes` rows that start at `row`. `position` returns the position, in
-    /// its row, of the element with a given rank in a given lane. `key` returns the element at a
-    /// position in a given lane.
+    /// Writes the results of `lanes` rows that start at `row`. `position(lane, i)` returns the position, in its unsorted row, of
+    /// the element with index `i` among the requested elements in sorted order. `key(lane, p)` returns the element at position `p`
+    /// of the unsorted row.
     ///
     /// # Safety
     /// These rows of the results are valid.
@@ -227,8 +227,8 @@ impl<K: Key> Sorting<K> {
     }
 }
 
-/// Calls `f` with each pair of row and rank: row by row if ranks are adjacent in memory (`step` is 1), otherwise rank
-/// by rank.
+/// Calls `f(row, index)` for each row below `rows` and each index below `ranks`. The order of the calls suits results whose
+/// elements are `step` apart: row by row if `step` is 1, otherwise index by index.
 #[inline(always)]
 fn for_each((rows, ranks): (usize, usize), step: usize, mut f: impl FnMut(usize, usize)) {
     if step == 1 {
@@ -355,7 +355,9 @@ mod tests {
 
     use super::*;
 
-    /// Sorts several copies of the test row `row` with the kernel. The copies are stored contiguously or transposed.
+    /// Sorts 19 copies of the row `row` with the kernel, and checks that all copies give the same positions. Returns the values and
+    /// the positions with the indices `from..to` in sorted order, for one copy. If `transposed` is true, the elements of each copy
+    /// are 19 elements apart, otherwise they are contiguous.
     fn sorted<K: Key>(
         row: &[K],
         (from, to, descending): (usize, usize, bool),
@@ -402,7 +404,7 @@ mod tests {
         (first.clone().map(|i| values[i]).collect(), first.map(|i| positions[i]).collect())
     }
 
-    /// Compares the kernel with a stable sort of `row`, for several ranges of ranks.
+    /// Compares the kernel with a stable sort of `row`, for several ranges of indices in sorted order.
     fn check<K: Key + Debug>(row: &[K], less: impl Fn(&K, &K) -> bool, descending: bool) {
         let mut want: Vec<usize> = (0..row.len()).collect();
         want.sort_by(|&a, &b| {

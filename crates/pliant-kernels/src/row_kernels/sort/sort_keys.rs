@@ -1,5 +1,5 @@
-//! Sort keys: converts elements to integers (ranks) with the required order, and combines ranks and
-//! positions to records.
+//! Sort keys. Each element is converted to an integer, its rank, such that ranks have the required order of the elements. The rank
+//! and the position of an element are combined to a record.
 
 use half::{bf16, f16};
 
@@ -11,8 +11,8 @@ pub(super) trait Key: Copy {
     /// Whether a rank and a 32-bit position fit in a 64-bit record.
     const FITS_U64_RECORD: bool = size_of::<Self::Rank>() <= 4;
 
-    /// Returns an integer key. The keys have the requested order of the elements. NaN has the
-    /// largest rank in both directions.
+    /// Returns the rank of an element: an integer key. The keys have the requested order of the elements. NaN has the largest rank
+    /// in both directions.
     fn rank(self, descending: bool) -> Self::Rank;
 }
 

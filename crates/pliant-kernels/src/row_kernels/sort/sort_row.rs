@@ -1,21 +1,19 @@
-//! Sorts one row, completely or only the requested ranks.
+//! Sorts one row, completely or only a requested range of indices in sorted order.
 
 use super::sort_keys::{Key, Record, record};
 use super::sorting_networks::Network;
 use crate::algorithm_selection::sort::Algorithm;
 
-/// Number of elements of a block of a row. If no element of a block is within the limit for
-/// requested elements, the block is skipped as a whole.
+/// Number of elements of a block of a row. If no element of a block is within the current [`Limit`], the block is skipped as a
+/// whole.
 const BLOCK: usize = 32;
-/// Maximum number of leading elements of a row from which the initial limit for the ranks of
-/// requested elements is computed.
+/// Maximum number of leading elements of a row from which [`bound`] computes the initial [`Limit`].
 const SAMPLE: usize = 4096;
-/// Number of groups into which the first [`SAMPLE`] elements of a row are divided. The minima of
-/// the groups determine the initial limit for the ranks of requested elements.
+/// Number of groups into which [`bound`] divides the first [`SAMPLE`] elements of a row. The smallest ranks of the groups determine
+/// the initial [`Limit`].
 const GROUPS: usize = 16;
 
-/// The limit for the rank (integer key) of an element that may still belong to the requested
-/// elements.
+/// The limit for the rank (integer sort key) of an element. An element beyond the limit cannot belong to the requested elements.
 #[derive(Clone, Copy)]
 enum Limit<R> {
     /// There is no limit: all elements are candidates.
@@ -67,8 +65,8 @@ fn for_each_admitted<K: Key>(
     }
 }
 
-/// Computes an initial limit that at least `count` elements satisfy: divides the first elements of
-/// the row into [`GROUPS`] groups, and returns the `count`-th smallest of the minima of the groups.
+/// Computes an initial limit that at least `count` elements satisfy. Divides the first elements of the row into [`GROUPS`] groups,
+/// and returns the `count`-th smallest of the groups' smallest ranks. If `count` exceeds [`GROUPS`], returns no limit.
 #[inline(always)]
 fn bound<K: Key>(keys: &[K], count: usize, descending: bool) -> Limit<K::Rank> {
     let (groups, _) = keys[..keys.len().min(SAMPLE)].as_chunks::<GROUPS>();
@@ -136,7 +134,8 @@ fn collect_candidates<K: Key, R: Record>(
     len
 }
 
-/// Moves the records of ranks `from..to` to their sorted positions.
+/// Sorts `records` partially: the records with the indices `from..to` in sorted order are moved to these indices. The order of the
+/// other records is arbitrary.
 fn sort_ranks<R: Ord>(records: &mut [R], from: usize, to: usize) {
     let mut part = records;
     if to < part.len() {

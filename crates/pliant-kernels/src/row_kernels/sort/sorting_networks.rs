@@ -38,7 +38,7 @@ impl Network {
         network
     }
 
-    /// Removes the comparators that do not affect the elements of ranks `ranks`.
+    /// Removes the comparators that do not affect the elements with the indices `ranks` in sorted order.
     pub fn keep(&mut self, ranks: Range<usize>) {
         let mut affects = [false; crate::algorithm_selection::sort::MAX_NETWORK];
         affects[ranks].fill(true);

@@ -89,8 +89,8 @@ fn accepts_type(decl: &OpDecl, k: usize, kind: Kind, dtype: DType) -> bool {
     accepted_once
 }
 
-/// Whether the type rule accepts operand `k` if `is` is all that is known about the operand.
-/// `first` is the rank of operand 0, if it is known. All other operands have unknown types.
+/// Whether the type rule of an operator accepts operand `k` of the kind, rank and data type `is`. Operand 0 is a float32 tensor of
+/// rank `first` unless that is `None` or `k` is 0. The types of all other operands are unknown.
 fn accepts(decl: &OpDecl, k: usize, is: KnownOperand, first: Option<usize>) -> bool {
     samples(decl).iter().any(|attrs| {
         let mut builder = FunctionBuilder::new(registry());

@@ -15,9 +15,9 @@ use crate::analysis::fusion_pattern_kind::OpPattern;
 pub(super) struct Groups {
     /// The parent of each node; a root is its own parent.
     parents: Vec<u32>,
-    /// The pattern of each group, stored at its root.
+    /// The fusion pattern of each group, stored at the index of the group's root node.
     pattern: Vec<OpPattern>,
-    /// The number of calls in each group, stored at its root.
+    /// The number of calls in each group, stored at the index of the group's root node.
     size: Vec<usize>,
 }
 

@@ -168,7 +168,7 @@ impl Rewriter for SizeNormalizer {
     }
 }
 
-/// Returns the variables that are by themselves a dim of one of these buffers.
+/// Returns the variables that are a whole dim of one of these buffers, such as `n` for the dim `n`, but not for the dim `n * 2`.
 pub(super) fn single_var_dims(f: &PrimFunc, buffers: &[Buffer]) -> FxHashSet<Var> {
     let dims = buffers.iter().flat_map(|&b| &f.buffer(b).shape);
     dims.filter_map(|&d| match f.expr(d) {

@@ -14,7 +14,8 @@ pub(super) struct ShapeHeap {
     scopes: Vec<Scope>,
 }
 
-/// The symbolic sizes that one sequence needs, and those whose slots of the shape heap the sequence has filled so far.
+/// The state of one sequence: the symbolic sizes that it needs, and the symbolic sizes whose slots of the shape heap are filled by
+/// the bindings of the sequence that have been lowered so far.
 #[derive(Default)]
 struct Scope {
     filled: Vec<Sym>,

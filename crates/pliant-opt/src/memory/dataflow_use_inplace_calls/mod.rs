@@ -125,7 +125,7 @@ struct LoopFunction {
     inplace_variants: FxHashMap<usize, Option<Arc<str>>>,
 }
 
-/// Identifies the loop function of a call.
+/// Identifies the loop function of a call: by the key of the operator call, or by the name of the loop function in the module.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum CalleeKey {
     Op(CallKey),

@@ -19,7 +19,7 @@ pub struct PatternCheck<'a> {
     pub matched: &'a Match,
     /// The binding of the match's root.
     pub root: Binding,
-    /// The bindings that would become the composite function.
+    /// The bindings of the match, which become a composite function if the check succeeds.
     pub members: &'a [Binding],
     /// The named parts of the pattern, each as (name, part).
     pub annotations: &'a [(String, Pattern)],

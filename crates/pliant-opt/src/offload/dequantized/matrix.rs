@@ -4,7 +4,7 @@ use pliant_tensor::{DType, Tensor, TensorError, pack_panels};
 
 use super::DequantizedWeights;
 
-/// The integers of a constant in row-major order.
+/// The integers of a constant in row-major order. The variants distinguish the data types.
 pub(crate) enum Integers<'a> {
     Int8(&'a [i8]),
     UInt8(&'a [u8]),
@@ -116,8 +116,9 @@ impl Matrix<'_> {
         if group == 0 { self.k } else { group }
     }
 
-    /// Packs numbers, such as scales, as a float32 matrix with one row per group of rows and the columns of this matrix. The
-    /// result consists of panels (blocks of adjacent columns). `of` returns the number for the first row of a group and a column.
+    /// Packs per-group numbers, such as scales, as a float32 matrix with the columns of this matrix and one row for each group of
+    /// `group` rows. The result consists of panels (blocks of adjacent columns). `of(row, column)` returns the number for the group
+    /// that starts at this row.
     pub fn pack_per_group(
         &self,
         group: usize,

@@ -63,7 +63,7 @@ use crate::offload::epilogue_activations::op_call;
 use crate::offload::int8_epilogue::CAST;
 use crate::offload::offload_rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
 
-/// The minimum number of operators of a function. Loops of fewer operators are memory-bound.
+/// The minimum number of operators of a function that is replaced by a table. Loops of fewer operators are memory-bound.
 const MIN_OPERATORS: usize = 4;
 /// The operators that are defined for all integers. Others, such as divisions, fail for some arguments, even if the model never
 /// passes these arguments.
@@ -77,7 +77,7 @@ const TOTAL_ON_INTEGERS: [Op; 8] = [
     Op::new("relax.clip"),
     Op::new("relax.where"),
 ];
-/// The maximum number of operators of a function.
+/// The maximum number of operators of a function that is replaced by a table.
 const MAX_OPERATORS: usize = 64;
 
 /// The entry of the rule `lookup` in the table of offload rules.
@@ -139,7 +139,7 @@ impl Rule for Lookup {
 
 /// An elementwise function of one 8-bit tensor.
 struct ElementFunction {
-    /// The variable of the tensor.
+    /// The variable of the 8-bit tensor to which the function is applied.
     x: Var,
     /// The variables of the operators' results, in the order of computation. The last is the result of the function.
     operators: Vec<Var>,
@@ -151,7 +151,7 @@ fn definition(site: &mut Site<'_>, v: Var) -> Expr {
     site.uses().1.value(site.func, e)
 }
 
-/// Returns a constant with all values of the data type of `x`, in the order of their bits.
+/// Returns a constant with all 256 values of the data type of `x`. The element at index `i` is the value with the bit pattern `i`.
 fn all_values(site: &mut Site<'_>, x: Var) -> Option<Expr> {
     let dtype = site.func.var_ty(x).dtype()?;
     let bytes: Vec<u8> = (0..=u8::MAX).collect();

@@ -244,17 +244,18 @@ fn retain_common(functions: &mut [SharingFunction]) {
     }
 }
 
-/// An output of the shared transformation function.
+/// An output of the function that transforms the parameters for all functions that share it: an unchanged parameter or a computed
+/// value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum TransformOutput {
-    /// A parameter that the transformation returns unchanged, by its index.
+    /// A parameter that the transformation returns unchanged, identified by its index among the model parameters.
     Param(usize),
-    /// A lifted value, by its value number.
+    /// A value that the transformation computes, identified by its value number.
     Value(Var),
 }
 
 impl TransformOutput {
-    /// Returns the variable of a function that corresponds to this output.
+    /// Returns the variable of the sharing function `s` whose value this output contains.
     fn var_in(self, s: &SharingFunction) -> Var {
         match self {
             TransformOutput::Param(i) => s.weights[i],

@@ -125,7 +125,7 @@ fn permutation_to(current: &[Label], target: &[Label]) -> Option<Vec<usize>> {
     (!order.iter().copied().eq(0..order.len())).then_some(order)
 }
 
-/// The labels of an einsum, sorted by their role in the matmul: batch, row, column or summed.
+/// The labels of an einsum, grouped by their role in the matmul: batch, row, column or summed.
 struct LabelRoles {
     batch: Vec<Label>,
     rows: Vec<Label>,

@@ -149,7 +149,8 @@ impl PatternNode {
         checked_pattern(PatternKind::GetItem(tuple.pattern.clone(), index.map(field).transpose()?))
     }
 
-    /// Creates a pattern for calls whose callee this pattern matches.
+    /// Creates a pattern for calls whose callee matches this pattern and whose arguments match `args`. With `more`, there may be
+    /// further arguments.
     fn call(&self, args: Vec<PyRef<'_, PatternNode>>, more: bool) -> Result<Self> {
         checked_pattern(PatternKind::Call {
             callee: self.pattern.clone(),

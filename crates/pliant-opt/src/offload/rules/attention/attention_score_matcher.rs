@@ -30,7 +30,7 @@ const MAX_SOFTCAP: f64 = f32::MAX as f64 / 16.0;
 pub(super) struct Mask {
     /// The boolean conditions of the mask. A score is kept if no condition hides its key.
     pub conditions: Vec<Condition>,
-    /// The number that replaces hidden scores.
+    /// The number by which the mask replaces the scores of hidden keys.
     pub masked_score: f64,
     /// Whether the mask is applied before the bias is added.
     pub before_bias: bool,

@@ -38,11 +38,11 @@ pub(super) enum FullyMaskedResult {
 /// The condition under which softmax weights are replaced by zeros.
 #[derive(Clone, Copy)]
 pub(super) enum ZeroGuard {
-    /// The weights are never replaced.
+    /// The softmax weights are never replaced.
     None,
-    /// The weights are replaced where they are NaN.
+    /// The softmax weights are replaced where they are NaN.
     Nan,
-    /// The weights of a query are replaced if this sum of scores and bias is minus infinity for all keys of the query.
+    /// The softmax weights of a query are replaced if this sum of scores and bias is minus infinity for all keys of the query.
     Sum(Expr),
 }
 

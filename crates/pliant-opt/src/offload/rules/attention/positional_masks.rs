@@ -119,7 +119,7 @@ fn without_leading_ones<'a>(cx: &'a RewriteCx<'_>, e: Expr) -> Option<&'a [Sym]>
 
 // ---- comparisons of integers ----
 
-/// A comparison of an integer with 0.
+/// The operator of a comparison of two integers. The comparison `a op b` is analysed as `a - b op 0`.
 #[derive(Clone, Copy)]
 enum Comparison {
     Less,
@@ -140,7 +140,7 @@ const COMPARISONS: [(Op, Comparison); 4] = [
 const MAX_INTEGER: i64 = 1 << 30;
 /// Maximum size of a dim that kernels support.
 const MAX_SIZE: i64 = 1 << 28;
-/// Maximum difference between the integers at adjacent positions.
+/// Maximum step of a ramp, which is the difference between integers at adjacent positions.
 const MAX_STEP: i64 = 4;
 
 /// An integer tensor whose elements increase by a constant step along each of the last two axes.

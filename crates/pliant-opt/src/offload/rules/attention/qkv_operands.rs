@@ -18,13 +18,14 @@ const SPLIT: Op = Op::new("relax.split");
 /// The layout of queries, keys or values in a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// Dims `(batch, rows, size)`, with one head.
+    /// The tensor has the dims `(batch, rows, size)` and contains one head.
     SingleHead,
-    /// Dims `(batch, heads, rows, size)`.
+    /// The tensor has the dims `(batch, heads, rows, size)`.
     Heads,
-    /// Dims `(batch, rows, heads, size)`.
+    /// The tensor has the dims `(batch, rows, heads, size)`.
     Tokens,
-    /// Dims `(batch, rows, width)`. The last dim contains `heads` adjacent heads of `size` elements each, from index `column` on.
+    /// The tensor has the dims `(batch, rows, width)`. The last dim contains `heads` adjacent heads of `size` elements each, from
+    /// index `column` on.
     Columns { column: i64, heads: i64, size: i64 },
 }
 

@@ -11,11 +11,11 @@ use crate::offload::dequantized::{
 
 /// The integers, zero point and scale from which a left operand is dequantized.
 pub(in crate::offload::rules) struct QuantizedLeft {
-    /// The int8 or uint8 integers.
+    /// The int8 or uint8 tensor of the integers.
     pub x: Expr,
     /// The zero point that is subtracted from the integers; `None` if it is 0.
     pub zero: Option<ZeroPoint>,
-    /// The float32 scale by which the differences are multiplied.
+    /// The float32 scale by which the integers minus the zero point are multiplied.
     pub scale: Expr,
     /// Whether a scale or zero point of rank 1 has one element for each row, instead of broadcasting along the last dim.
     pub has_row_vectors: bool,
