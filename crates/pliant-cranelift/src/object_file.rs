@@ -1,4 +1,5 @@
 //! The object file of a program that is compiled ahead of time: its machine functions, the table of imports, and the data.
+//! `pliant-exec/src/ahead_of_time_abi.rs` defines their format.
 
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_codegen::isa::OwnedTargetIsa;

@@ -1,10 +1,13 @@
 //! The executable that the compiler produces and the VM runs, with its file format.
 //!
-//! An [`Executable`] consists of a function table (bytecode, compiled loop functions, packed functions), a constant table, and an
-//! opaque `kernels` section from which the compiler restores machine code. [`ExecBuilder`] creates executables;
-//! [`Executable::load`] reads them from a file. Both run the validator, which does not trust its input. [`abi`] specifies the
-//! calling convention of loop functions, [`native_body_abi`] that of native function bodies, and [`ahead_of_time_abi`] the
-//! interface of programs that were compiled ahead of time.
+//! An [`Executable`] consists of a function table (bytecode functions, the signatures of loop functions, the names of builtins and
+//! host functions), a constant table, and the section `kernels`. This section contains the loop functions as script text, which
+//! this crate does not interpret. When a file is loaded, the compiler compiles the text again. So an executable contains no machine
+//! code.
+//!
+//! [`ExecBuilder`] creates executables, and [`Executable::load`] reads them from a file. Both run the validator, which does not
+//! trust its input. [`abi`] specifies the calling convention of loop functions, [`native_body_abi`] that of native function bodies,
+//! and [`ahead_of_time_abi`] the interface of programs that were compiled ahead of time.
 
 pub mod abi;
 pub mod ahead_of_time_abi;

@@ -26,6 +26,10 @@
 //! | `half_floats` | conversions of 16-bit floats |
 //! | `elementary_functions` | inline expansion of elementary functions |
 //!
+//! Loop functions arrive with explicit vectors. The default schedule chooses the number of lanes and emits the tail, the last
+//! iterations of a vectorized loop, as separate loops (`pliant-tir/src/schedule/emit_stage_loops.rs`).
+//! `pliant-tir/src/vectorize_loops.rs` then replaces loops of the kind `vectorized` by vector operations.
+//!
 //! Every value, scalar or vector, is one LLVM value. LLVM splits vectors that are wider than those of the CPU.
 #![cfg(feature = "llvm")]
 

@@ -1,4 +1,5 @@
 //! The data of the object file of a program that is compiled ahead of time: the table of imports, the executable, and the header.
+//! `pliant-exec/src/ahead_of_time_abi.rs` defines their format.
 
 use std::cell::RefCell;
 

@@ -1,4 +1,5 @@
-//! The graph passes of Pliant, one file each, in folders by phase.
+//! The graph passes of Pliant, in folders by phase: one file per pass, except that the three passes that apply offload rules share
+//! `offload/offload_kernels.rs`.
 //!
 //! [`passes`] is the table of all passes, [`pass_contracts`] defines the properties of modules that passes require and ensure,
 //! and [`pipelines`] defines named sequences of passes. The documentation of each pass states what the pass does, with an example

@@ -1,4 +1,13 @@
-//! `reorder`: changes the order of loops in a nest.
+//! `reorder`: changes the order of loops in a nest. Each loop must directly contain the next one, and the innermost loop must
+//! contain no statements outside of blocks.
+//!
+//! A new order is legal if it cannot change the results:
+//! - If a statement writes elements that another one uses, both use them in the same iteration ([`crate::dependences`]).
+//! - No reordered loop runs over an opaque axis of a block, since such an axis must run in order.
+//! - No loop of the nest runs over both spatial and reduction axes of a block with an init.
+//! - If the order of the reduction loops of a block changes, the block is an update with `+`, `-`, `*`, minimum or maximum, whose
+//!   result does not depend on the order, except for rounding ([`crate::reductions`]).
+//! - The range of no loop depends on a loop that would be inside it.
 
 use pliant_ir::tir::{Expr, IterKind, IterVar, PrimFunc, Stmt, StmtData, Var};
 use pliant_tir::statement_traversal::uses_any;

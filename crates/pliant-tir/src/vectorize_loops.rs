@@ -1,5 +1,9 @@
 //! VectorizeLoop: replaces each loop of the kind `vectorized` by its body with vector operations, if every operation in it has an
 //! efficient vector form. Otherwise the loop becomes serial. Accesses must have one linear index.
+//!
+//! The extent of the loop must be constant: it is the number of lanes. Earlier passes have separated the tail, the last iterations
+//! of the original loop, which do not fill a vector. The default schedule emits loops for the tail
+//! (`schedule/emit_stage_loops.rs`); in functions that a user has scheduled, `partition_loops` splits it off.
 
 use pliant_ir::tir::{BinOp, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Ty, Var};
 use pliant_tensor::DType;

@@ -1,5 +1,12 @@
-//! The interrupt flags of a VM, which loop functions poll. An interrupt stops all runs that have
-//! begun, but no later run.
+//! The interrupt flags of a VM. An interrupt stops all runs that have begun, but no later run.
+//!
+//! [`VirtualMachine::interrupt`](crate::VirtualMachine::interrupt) sets the flags. Hosts call it, for example for Ctrl-C
+//! (`pliant-py/src/runtime/ctrl_c_interrupts.rs`). A run with a time limit has a flag of its own, which is also set when the limit
+//! expires ([`crate::time_limit`]).
+//!
+//! A run passes the address of its flag on in its [`KernelRuntime`]. Generated loops
+//! (`pliant-codegen/src/interrupt_polling.rs`), kernels, builtins and library functions poll it there. The interpreter polls the
+//! VM's attention word between instructions instead, which an interrupt changes, too.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};

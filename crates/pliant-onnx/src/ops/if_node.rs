@@ -1,4 +1,8 @@
 //! Converter of the ONNX operator `If`, which chooses between two graphs.
+//!
+//! The branches may have results of different shapes. [`ObjectType::join`] determines the type that covers both: dims that differ
+//! become unknown. If even the ranks differ, [`ObjectType::with_declared_rank`] chooses the rank that the file declares, with the
+//! dims of the branch that has this rank, which are checked at run time. Without a declaration, the rank becomes unknown.
 
 use pliant_ir::relax::{Expr, Seq};
 

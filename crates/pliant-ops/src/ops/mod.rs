@@ -1,5 +1,26 @@
 //! The table of all operators. Each group of operators has a file. To add an operator, add its declaration to the `DECLS` of its
 //! group's file.
+//!
+//! | module | operators |
+//! |---|---|
+//! | `unary`, `binary`, `ternary` | elementwise operators with one, two or three operands; `where`, `clip` and `astype` are among them |
+//! | `reductions` | reductions over axes, such as `sum` and `argmax`; cumulative sums and products |
+//! | `linear_algebra` | `matmul`, `linear`, `einsum` and other matrix products |
+//! | `nn` | activations, attention, convolutions, losses, normalizations, padding, pooling, softmax |
+//! | `recurrent` | `lstm`, `gru` and `rnn` |
+//! | `image`, `vision` | resizing and sampling of images; boxes and regions of object detection |
+//! | `quantize` | `quantize` and `dequantize`; samples from random numbers |
+//! | `fourier_transforms` | `dft` and `stft` |
+//! | `sort` | `sort`, `argsort`, `topk` and `median` |
+//! | `manipulate` | operators that move elements or change the shape, such as `reshape`, `permute_dims`, `concat` and `tile` |
+//! | `indexing` | slices, gathers and scatters |
+//! | `tensor_creation` | `full`, `zeros`, `arange`, `eye` and similar operators; triangles of matrices |
+//! | `data_dependent_shapes` | `nonzero` and `unique`, whose result shapes depend on values |
+//! | `item_and_trip_count` | operators that return scalars |
+//! | `tensor_properties` | operators that return properties of a tensor, such as its rank |
+//! | `calls_and_memory` | calls of functions and closures, loops, and the operators that lowering inserts |
+//! | `kernel_call` | `call_kernel`, which calls a library kernel |
+//! | `parallel_row_loops` | no operators: loops over rows, which several groups use |
 
 mod binary;
 mod calls_and_memory;

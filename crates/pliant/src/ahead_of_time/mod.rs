@@ -1,5 +1,6 @@
 //! Ahead-of-time compilation: writes programs with their machine code as object files, libraries and executables, which run
-//! without the compiler.
+//! without the compiler. `pliant-exec/src/ahead_of_time_abi.rs` defines the interface between an object file and the run-time
+//! library (`pliant-runtime`).
 
 mod linking;
 mod model_header;

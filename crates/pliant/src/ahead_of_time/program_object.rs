@@ -1,4 +1,5 @@
-//! Compiles a program to an object file: machine code, constants and bytecode.
+//! Compiles a program to an object file: machine code, constants and bytecode. `pliant-exec/src/ahead_of_time_abi.rs` defines the
+//! header and the description of the program.
 
 use pliant_codegen::{
     CodegenError, CodegenOptions, KernelSource, ObjectCode, ObjectTarget, ProgramData,

@@ -17,6 +17,9 @@
 //! | `transpose` | transposes that move the last dim |
 //! | `weight_only_matmul` | float32 matmuls by dequantized constants |
 //! | `widen_16_bit` | matmuls, convolutions and attention of 16-bit floats |
+//!
+//! Matmuls of two non-constant operands of float32 or float64 have no rule, except inside attention. They become loop functions,
+//! and the default schedule replaces the loops by calls of the kernel `matmul` (`pliant-tir/src/schedule/gemm.rs`).
 
 pub(crate) mod attention;
 pub(crate) mod conv;
