@@ -85,7 +85,10 @@ fn unsupported_and_malformed_tensors_are_rejected() {
     assert!(refuse(&|t| t.dtype.lanes = 4).contains("4 lanes"));
     assert!(refuse(&|t| t.dtype.code = 5).contains("type code 5"));
     assert!(refuse(&|t| t.ndim = -1).contains("the rank of the DLPack tensor is -1"));
-    assert!(refuse(&|t| t.shape = std::ptr::null_mut()).contains("the shape of the DLPack tensor is null"));
+    assert!(
+        refuse(&|t| t.shape = std::ptr::null_mut())
+            .contains("the shape of the DLPack tensor is null")
+    );
     assert!(refuse(&|t| t.data = std::ptr::null_mut()).contains("data pointer is null"));
     // SAFETY: null is rejected.
     assert!(unsafe { Tensor::from_dlpack(std::ptr::null_mut()) }.is_err());
