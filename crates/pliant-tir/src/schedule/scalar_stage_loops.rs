@@ -77,7 +77,7 @@ pub(super) fn vectorize_copies(f: &mut PrimFunc, s: Stmt) -> Stmt {
         if f.as_int(min) != Some(0)
             || f.expr_ty(min) != Ty::I64
             || parts.any(|e| loads_from(f, e, buffer))
-            || reads_other_elements(f, value, (buffer, &indices))
+            || may_read_stored_elements(f, value, var, (buffer, &indices))
             || calls_non_vector_math_functions(f, body)
         {
             return None;
@@ -94,13 +94,45 @@ pub(super) fn vectorize_copies(f: &mut PrimFunc, s: Stmt) -> Stmt {
     })
 }
 
-/// Whether a value reads an element of the buffer at indices other than `indices`.
-fn reads_other_elements(f: &PrimFunc, value: Expr, (buffer, indices): (Buffer, &[Expr])) -> bool {
+/// Whether a value may read an element that another iteration of the loop over `var` stores. Reads of the element that the same
+/// iteration stores do not count, nor do reads of elements that differ from all stored ones in an index that is the same for all
+/// iterations, such as those of the previous row.
+fn may_read_stored_elements(
+    f: &PrimFunc,
+    value: Expr,
+    var: Var,
+    (buffer, stored): (Buffer, &[Expr]),
+) -> bool {
+    let differs = |(&a, &b): (&Expr, &Expr)| {
+        constant_difference(f, a, b).is_some_and(|d| d != 0) && !uses_any(f, b, &|v| v == var)
+    };
     let mut found = false;
     for_each_expr(f, value, |e| {
-        found |= matches!(f.expr(e), ExprData::Load(b, other_indices) if *b == buffer && **other_indices != *indices);
+        if let ExprData::Load(b, read) = f.expr(e)
+            && *b == buffer
+        {
+            found |= **read != *stored && !read.iter().zip(stored).any(differs);
+        }
     });
     found
+}
+
+/// Returns `a - b` if both are sums of the same expression and a constant; `None` otherwise.
+fn constant_difference(f: &PrimFunc, a: Expr, b: Expr) -> Option<i64> {
+    let split = |e: Expr| match *f.expr(e) {
+        ExprData::Binary(BinOp::Add, base, offset) if f.as_int(offset).is_some() => {
+            (Some(base), f.as_int(offset))
+        }
+        _ => match f.as_int(e) {
+            Some(constant) => (None, Some(constant)),
+            None => (Some(e), Some(0)),
+        },
+    };
+    let ((base, offset), (other_base, other_offset)) = (split(a), split(b));
+    if base != other_base {
+        return None;
+    }
+    offset?.checked_sub(other_offset?)
 }
 
 /// Whether a statement reads any buffer.

@@ -134,17 +134,23 @@ impl CumulativeOp {
         let strips = te::maximum(&te::ceildiv(width, &te::int(MAX_STRIP_WIDTH)), &te::int(1));
         let mut rows = RowLoops::new(&[&shape[..last], &[strips]].concat(), self.axis);
         rows.len = &rows.len * te::minimum(width, &te::int(MAX_STRIP_WIDTH));
-        let totals =
-            |b: &mut te::Body| b.alloc("totals", &[te::int(MAX_STRIP_WIDTH)], self.acc_dtype);
+        // Totals of a wider type than the result's elements are kept beside them.
+        let totals = |b: &mut te::Body| {
+            let is_wider = self.acc_dtype != out.dtype();
+            is_wider.then(|| b.alloc("totals", &[te::int(MAX_STRIP_WIDTH)], self.acc_dtype))
+        };
         rows.for_each_row(b, totals, |b, totals, row| {
             let first = b.let_("first", &(&row[row.len() - 1] * MAX_STRIP_WIDTH));
-            let strip =
-                Strip { totals, width: te::minimum(&(width - &first), &te::int(MAX_STRIP_WIDTH)) };
-            self.scan_strip(b, out, &strip, &|k, i| {
+            let width = te::minimum(&(width - &first), &te::int(MAX_STRIP_WIDTH));
+            let at = |k: &Expr, i: &Expr| {
                 let mut at = rows.at(row, k);
                 at[last] = &first + i;
                 at
-            });
+            };
+            match totals {
+                Some(totals) => self.scan_strip(b, out, &Strip { totals, width }, &at),
+                None => self.scan_strip_in_output(b, out, &width, &at),
+            }
         });
     }
 
@@ -159,7 +165,34 @@ impl CumulativeOp {
         });
     }
 
-    /// Emits the scans of a strip. `at` returns the indices of the `k`-th element of the `i`-th scan.
+    /// Emits the scans of a strip of `width` scans whose totals are elements of the output. `at` returns the indices of the
+    /// `k`-th element of the `i`-th scan.
+    fn scan_strip_in_output(
+        &self,
+        b: &mut te::Body,
+        out: &Tensor,
+        width: &Expr,
+        at: &dyn Fn(&Expr, &Expr) -> Vec<Expr>,
+    ) {
+        let (zero, size) = (te::int(0), &self.x.shape()[self.axis]);
+        b.if_(&te::lt(&zero, size), |b| {
+            b.for_("i", width, |b, i| {
+                let value = te::cast(&self.x.at(&at(&zero, i)), self.acc_dtype);
+                let first = (self.combine)(&self.first, &value);
+                b.store(out, &at(&zero, i), if self.exclusive { &self.first } else { &first });
+            });
+        });
+        b.for_("k", &(size - 1), |b, k| {
+            let next = k + 1;
+            b.for_("i", width, |b, i| {
+                let position = if self.exclusive { k } else { &next };
+                let value = te::cast(&self.x.at(&at(position, i)), self.acc_dtype);
+                b.store(out, &at(&next, i), &(self.combine)(&out.at(&at(k, i)), &value));
+            });
+        });
+    }
+
+    /// Emits the scans of a strip with separate totals. `at` returns the indices of the `k`-th element of the `i`-th scan.
     fn scan_strip(
         &self,
         b: &mut te::Body,
