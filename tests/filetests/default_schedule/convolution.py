@@ -66,5 +66,5 @@ class Module:
 #                             pad_temp[fused // 3, fused % 3, v_ax2, 1 + (9 + (0 + 1 // 16 * 16 + strip * 4 + lane))] = T.float32(0.0)
 #                     for tail in range(1 % 16 % 4 // 1):
 #                         pad_temp[fused // 3, fused % 3, v_ax2, 1 + (9 + (0 + 1 // 16 * 16 + 1 % 16 // 4 * 4 + tail * 1))] = T.float32(0.0)
-#         for v_ax0, v_ax2, v_ry, v_rx in T.grid(n, (h + 1) // 2, 3, 2):
-#             T.evaluate(T.call_kernel("matmul", x=T.view(B, [1, 5, 3], strides=[0, 1 * 3 * 3 * 2, 1 * 3 * 2], offset=v_ry * 2 + v_rx), weight=T.view(pad_temp, [1, 3, 10], strides=[0, 1 * ((h + 1) // 2 * 2 + 2) * 11, 1], offset=(v_ax0 * 3 * ((h + 1) // 2 * 2 + 2) + (v_ax2 * 2 + v_ry)) * 11 + (0 + v_rx)), out=T.view(conv2d, [1, 5, 10], strides=[0, 1 * ((h + 1) // 2) * 10, 1], offset=(v_ax0 * 5 * ((h + 1) // 2) + v_ax2) * 10), accumulate=T.Cast("int64", 0 < v_ry or 0 < v_rx)))
+#         for v_ax0, v_ry, v_rx in T.grid(n, 3, 2):
+#             T.evaluate(T.call_kernel("matmul", x=T.view(B, [(h + 1) // 2, 5, 3], strides=[0, 1 * 3 * 3 * 2, 1 * 3 * 2], offset=v_ry * 2 + v_rx), weight=T.view(pad_temp, [(h + 1) // 2, 3, 10], strides=[2 * (1 * 11), 1 * ((h + 1) // 2 * 2 + 2) * 11, 1], offset=(v_ax0 * 3 * ((h + 1) // 2 * 2 + 2) + (0 * 2 + v_ry)) * 11 + (0 + v_rx)), out=T.view(conv2d, [(h + 1) // 2, 5, 10], strides=[1 * 10, 1 * ((h + 1) // 2) * 10, 1], offset=v_ax0 * 5 * ((h + 1) // 2) * 10), accumulate=T.Cast("int64", 0 < v_ry or 0 < v_rx)))

@@ -108,14 +108,7 @@ pub(super) fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<MatmulPlan> {
     if !matches!(dtype, DType::Float32 | DType::Float64) || !is_dense(f, *buffer) {
         return None;
     }
-    let accumulate = match stage.init {
-        None => true,
-        Some(Init::Value(e)) => match f.expr(e) {
-            ExprData::Float(bits, _) if *bits == 0.0f64.to_bits() => false,
-            _ => return None,
-        },
-        Some(Init::Other(_)) => return None,
-    };
+    let accumulate = adds_to_contents(f, stage)?;
     let mut operands = [operand(f, a, dtype)?, operand(f, b, dtype)?, (*buffer, indices.clone())];
     let panels = match_panels(f, stage, &operands);
     // The operand that shares the last axis of the result becomes B, so that adjacent columns of the result are contiguous.
@@ -142,17 +135,22 @@ pub(super) fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<MatmulPlan> {
     if inner.len() != 1 {
         return None;
     }
-    let (mut outer_vars, mut call_vars) = (loop_reductions.clone(), Vec::new());
-    outer_vars.extend(unit_axes);
-    // The call computes the last axis of each role. The other axes become loops.
+    // The call computes the last axis of each role.
+    let mut other_dims = Vec::new();
     let mut last_dim = |f: &mut PrimFunc, dims: Vec<Dim>| {
         let mut dims = fuse_dims(f, dims, &operands);
         let last = dims.pop();
-        outer_vars.extend(dims.into_iter().flat_map(|d| d.vars));
-        call_vars.extend(last.iter().flat_map(|d| d.vars.clone()));
+        other_dims.extend(dims);
         last
     };
     let (rows, columns, batch) = (last_dim(f, dims_m), last_dim(f, dims_n), last_dim(f, dims_b));
+    // The batch may also run over an axis that A or B does not have. The other axes become loops.
+    let batch = batch.or_else(|| if panels.is_none() { other_dims.pop() } else { None });
+    let mut outer_vars = loop_reductions.clone();
+    outer_vars.extend(unit_axes);
+    outer_vars.extend(other_dims.into_iter().flat_map(|d| d.vars));
+    let call_dims = [&rows, &columns, &batch].into_iter().flatten();
+    let mut call_vars: Vec<Var> = call_dims.flat_map(|d| d.vars.clone()).collect();
     if panels.is_some() && (batch.is_some() || columns.is_none()) {
         return None;
     }
@@ -172,6 +170,18 @@ pub(super) fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<MatmulPlan> {
         accumulate,
         width,
     })
+}
+
+/// Whether a sum starts from the contents of its result instead of 0. `None` if it starts from another value.
+fn adds_to_contents(f: &PrimFunc, stage: &Stage) -> Option<bool> {
+    match stage.init {
+        None => Some(true),
+        Some(Init::Value(e)) => match f.expr(e) {
+            ExprData::Float(bits, _) if *bits == 0.0f64.to_bits() => Some(false),
+            _ => None,
+        },
+        Some(Init::Other(_)) => None,
+    }
 }
 
 /// Whether a buffer is row-major, which kernel calls require.
