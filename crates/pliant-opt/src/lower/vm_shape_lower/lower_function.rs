@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::allocated_tensor_dims::{allocated_dims, first_writers};
 use super::known_argument_types::CallerFacts;
-use super::shape_functions::ShapeFunc;
+use super::shape_functions::{PendingShapeFunc, ShapeFunc};
 use super::shape_heap::ShapeHeap;
 use super::size_upper_bound_checks::bound_checks;
 use crate::analysis::result_binding::tail_binding;
@@ -45,8 +45,8 @@ pub(super) fn lower_function(
         heap_substitute: None,
         shape_funcs: Vec::new(),
         taken_names,
-        shapes: FxHashMap::default(),
-        shape_log: Vec::new(),
+        created: FxHashMap::default(),
+        creation_log: Vec::new(),
         scalars: FxHashMap::default(),
         heap_read: false,
         allocations: FxHashMap::default(),
@@ -63,20 +63,13 @@ pub(super) fn lower_function(
     Ok(lowering.shape_funcs.into_iter().map(|(n, k)| (n, k.with_heap_size(size))).collect())
 }
 
-/// A generated loop function that computes sizes in the shape heap (the tensor that contains symbolic sizes at run time). The
-/// number of slots of the shape heap is not known yet.
-pub(super) struct PendingShapeFunc(PrimFunc);
-
-impl PendingShapeFunc {
-    /// Completes the function for a shape heap of `slots` slots, one for each size.
-    fn with_heap_size(mut self, slots: u32) -> PrimFunc {
-        let size = self.0.int(i64::from(slots));
-        let heap = self.0.buffer_map.values().copied().collect::<Vec<_>>();
-        for buffer in heap {
-            self.0.buffer_mut(buffer).shape = vec![size];
-        }
-        self.0
-    }
+/// A value that is created from symbolic sizes.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum SizeValue {
+    /// A shape with these dims.
+    Shape(Box<[Sym]>),
+    /// An integer or bool of this type.
+    Scalar(Sym, DType),
 }
 
 /// The state while the symbolic sizes of one function are lowered: its shape heap, generated loop functions and created shapes.
@@ -92,10 +85,10 @@ pub(super) struct FunctionLowering<'a> {
     heap_substitute: Option<Var>,
     shape_funcs: Vec<(Arc<str>, PendingShapeFunc)>,
     taken_names: &'a FxHashSet<Arc<str>>,
-    /// Maps dims to the shape value that was created from them in an enclosing sequence.
-    shapes: FxHashMap<Box<[Sym]>, Expr>,
-    /// The keys of `shapes`, oldest first. Keys that were added in a branch are removed after the branch.
-    shape_log: Vec<Box<[Sym]>>,
+    /// The shapes and integers that were created in an enclosing sequence, and the variables that contain them.
+    created: FxHashMap<SizeValue, Expr>,
+    /// The keys of `created`, oldest first. Keys that were added in a branch are removed after the branch.
+    creation_log: Vec<SizeValue>,
     /// Maps symbols to the scalar parameters that contain their values.
     pub scalars: FxHashMap<Sym, (Expr, DType)>,
     /// Whether a loop function, a shape or a check reads the shape heap. If nothing reads it, the stores to it are removed.
@@ -153,13 +146,13 @@ impl FunctionLowering<'_> {
         result_ty: Option<Type>,
     ) -> Result<(), PassError> {
         let old_bindings = take_flat_bindings(func, seq);
-        let outer = self.shape_log.len();
+        let outer = self.creation_log.len();
         self.open_scope(func, &old_bindings, func.seq(seq).result);
         let mut out = Vec::with_capacity(old_bindings.len());
         self.compute_ready(func, &mut out)?;
         self.lower_bindings(func, seq, old_bindings, out, result_ty)?;
-        for key in self.shape_log.drain(outer..) {
-            self.shapes.remove(&key);
+        for key in self.creation_log.drain(outer..) {
+            self.created.remove(&key);
         }
         Ok(())
     }
@@ -363,7 +356,8 @@ impl FunctionLowering<'_> {
         if dims.iter().all(|&d| func.syms.as_int(d).is_some()) {
             return Ok(e);
         }
-        if let Some(&shape) = self.shapes.get(&dims) {
+        let key = SizeValue::Shape(dims.clone());
+        if let Some(&shape) = self.created.get(&key) {
             return Ok(shape);
         }
         let mut args = vec![self.heap_expr(func), prim_int(func, dims.len() as i64)];
@@ -374,9 +368,14 @@ impl FunctionLowering<'_> {
         let ty = func.intern(TypeData::Shape { dims: None, ndim: Some(dims.len() as u32) });
         let call = packed_call(func, "vm.builtin.make_shape", &args, ty);
         let shape = self.namer.bind(func, "shape", call, out);
-        self.shape_log.push(dims.clone());
-        self.shapes.insert(dims, shape);
+        self.record_created(key, shape);
         Ok(shape)
+    }
+
+    /// Records a value, so that later bindings of the sequence and of sequences inside it use the same variable.
+    fn record_created(&mut self, key: SizeValue, value: Expr) {
+        self.creation_log.push(key.clone());
+        self.created.insert(key, value);
     }
 
     fn make_int(
@@ -398,18 +397,23 @@ impl FunctionLowering<'_> {
             let value = self.emit_linear_sum(func, linear, dtype);
             return Ok(self.namer.bind(func, "value", value, out));
         }
+        let key = SizeValue::Scalar(value, dtype);
+        if let Some(&scalar) = self.created.get(&key) {
+            return Ok(scalar);
+        }
         let (code, slot) = self.operand_code(func, value)?;
         let args = [self.heap_expr(func), prim_int(func, code), prim_int(func, slot)];
         let is_bool = dtype == DType::Bool;
         let read = if is_bool { DType::Int64 } else { dtype };
         let ty = func.intern(TypeData::Prim { dtype: read, value: None });
         let call = packed_call(func, "vm.builtin.make_prim_value", &args, ty);
-        let size = self.namer.bind(func, "size", call, out);
-        if !is_bool {
-            return Ok(size);
+        let mut scalar = self.namer.bind(func, "size", call, out);
+        if is_bool {
+            let truth = self.int_to_bool(func, scalar);
+            scalar = self.namer.bind(func, "value", truth, out);
         }
-        let truth = self.int_to_bool(func, size);
-        Ok(self.namer.bind(func, "value", truth, out))
+        self.record_created(key, scalar);
+        Ok(scalar)
     }
 
     /// Encodes a symbolic size for VM builtins as (code, operand): (0, constant) or (1, slot of the shape heap).
@@ -511,7 +515,7 @@ impl FunctionLowering<'_> {
                     .store(value, slot, size.as_deref())
                     .map_err(|_| self.undefined_error(func, value))?;
             }
-            PendingShapeFunc(shape_func.finish())
+            shape_func.finish()
         };
         self.shape_funcs.push((name.clone(), shape_func));
         self.heap_read = true;

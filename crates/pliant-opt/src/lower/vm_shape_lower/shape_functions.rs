@@ -21,6 +21,22 @@ const MAX_TERM: f64 = 1e28;
 /// The limit below which a coefficient is small. A small coefficient times a size of at most 64 bits is below [`MAX_TERM`].
 const SMALL_COEFFICIENT: u64 = 1 << 30;
 
+/// A generated loop function that computes sizes in the shape heap (the tensor that contains symbolic sizes at run time). The
+/// number of slots of the shape heap is not known yet.
+pub(super) struct PendingShapeFunc(PrimFunc);
+
+impl PendingShapeFunc {
+    /// Completes the function for a shape heap of `slots` slots, one for each size.
+    pub fn with_heap_size(mut self, slots: u32) -> PrimFunc {
+        let size = self.0.int(i64::from(slots));
+        let heap = self.0.buffer_map.values().copied().collect::<Vec<_>>();
+        for buffer in heap {
+            self.0.buffer_mut(buffer).shape = vec![size];
+        }
+        self.0
+    }
+}
+
 /// Builds a loop function that reads and writes the shape heap, the tensor that contains symbolic sizes at run time.
 pub(super) struct ShapeFunc<'a> {
     syms: &'a SymArena,
@@ -93,10 +109,10 @@ impl<'a> ShapeFunc<'a> {
         Ok(())
     }
 
-    /// Completes the loop function. The number of slots of the shape heap, its parameter, is set later.
-    pub fn finish(mut self) -> PrimFunc {
+    /// Completes the loop function except for the number of slots of the shape heap, its parameter.
+    pub fn finish(mut self) -> PendingShapeFunc {
         self.func.body = self.func.seq(self.stmts);
-        self.func
+        PendingShapeFunc(self.func)
     }
 
     /// Emits the checks of a symbolic term and of all nested terms that are always evaluated with it. Operands are checked first.
