@@ -22,6 +22,7 @@
 //! | `partition_loops` | PartitionLoops: splits loops of scheduled functions so that conditions disappear |
 //! | `lower_block_init`, `convert_blocks_to_loops` | LowerInitBlock and ConvertBlocksToLoops: replace blocks by statements in plain loops |
 //! | `unroll_loops`, `flatten_buffers`, `simplify_loop_functions`, `vectorize_loops` | lower loops to the lowered form |
+//! | `strength_reduction` | ReduceStrength: replaces divisions that depend on a loop variable by counters |
 //! | `stack_guard` | runs recursive passes over deeply nested functions on threads with large stacks |
 //! | `lowered_form_verifier` | the definition of the lowered form, and its verifier |
 
@@ -53,6 +54,7 @@ pub mod simplify_loop_functions;
 pub mod slow_inner_loop_diagnostics;
 pub mod stack_guard;
 pub mod statement_traversal;
+mod strength_reduction;
 pub mod unroll_loops;
 pub mod vector_math_checks;
 pub mod vectorize_loops;

@@ -9,7 +9,7 @@ use crate::{
     check_bounds, clear_scratch_buffers, compact_buffers, contract_products,
     convert_blocks_to_loops, estimate_parallel_work, flatten_buffers, inline_elementwise_stages,
     lower_block_init, partition_loops, reuse_output_buffer, schedule, simplify_loop_functions,
-    stack_guard, unroll_loops, vectorize_loops,
+    stack_guard, strength_reduction, unroll_loops, vectorize_loops,
 };
 
 /// A lowering pass, which transforms one loop function in place.
@@ -130,6 +130,12 @@ pub const PASSES: &[PrimPass] = &[
         name: "SimplifyVectors",
         doc: "fold constants left by VectorizeLoop",
         run: simplify_loop_functions::run,
+        skips_scheduled: false,
+    },
+    PrimPass {
+        name: "ReduceStrength",
+        doc: "replace divisions that depend on a loop variable by counters",
+        run: strength_reduction::run,
         skips_scheduled: false,
     },
 ];
