@@ -12,7 +12,8 @@ const RESULTS: Dims = Dims::Fixed(&["*rows", "count"]);
 pub static KERNEL: Kernel = Kernel {
     name: "sort",
     doc: "Sorts each row, and returns `count` elements of the sorted row from index `first` on, with their positions in the \
-          unsorted row: all, the first ones (ONNX `TopK`), or the median. The sort is stable, and NaN is last in both directions.",
+          unsorted row: all, the first ones (ONNX `TopK`), or the median. The sort is stable. NaN is last in both \
+          directions, or first (`nan_first`).",
     operands: &[
         Operand::input("x", Float32, Dims::Fixed(&["*rows", "columns"]), "the rows")
             .or(OTHER_DTYPES)
@@ -38,6 +39,12 @@ pub static KERNEL: Kernel = Kernel {
             AttrType::Int(0, i64::MAX),
             AttrDefault::Number(0),
             "the index of the first result in the sorted row",
+        ),
+        Attr::new(
+            "nan_first",
+            AttrType::Bool,
+            AttrDefault::Number(0),
+            "whether NaN is before all numbers instead of after them",
         ),
     ],
     derived: &[],
@@ -76,6 +83,7 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
     let (rows, columns) = (args.sizes.get("rows"), args.sizes.get("columns"));
     let Some(count) = args.sizes.find("count").filter(|count| *count > 0) else { return Ok(()) };
     let (first, descending) = (args.call.int("first"), args.call.int("descending") != 0);
+    let nan_first = args.call.int("nan_first") != 0;
     let dtype = args.view("x")?.dtype;
     for i in 0..rows {
         args.step(columns as u64 + count as u64)?;
@@ -86,6 +94,7 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
         row.sort_by(|(a, _), (b, _)| match (a.is_nan(), b.is_nan()) {
             (false, false) if descending => b.compare(*a, dtype),
             (false, false) => a.compare(*b, dtype),
+            (a, b) if nan_first => b.cmp(&a),
             (a, b) => a.cmp(&b),
         });
         for k in 0..count {

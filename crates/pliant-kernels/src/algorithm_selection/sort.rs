@@ -22,7 +22,7 @@ pub const MAX_NETWORK: usize = 64;
 /// Maximum length of the sorted list of [`Algorithm::Top`]. A list of 16 elements takes 1.5
 /// times as long as [`Algorithm::Candidates`] for rows of 256 elements, and 0.8 times as long
 /// for rows of 4096.
-const MAX_TOP: usize = 8;
+pub const MAX_TOP: usize = 8;
 
 /// Chooses the algorithm for rows of `columns` elements, if the first `wanted` elements in sorted order are requested.
 pub fn algorithm(columns: usize, wanted: usize) -> Algorithm {

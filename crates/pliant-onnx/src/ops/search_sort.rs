@@ -116,16 +116,6 @@ fn top_k(n: &mut Node<'_, '_>) -> ConvertResult {
     let zero = n.func().syms.int(0);
     n.require_at_most(zero, k, "k must be at least {}, but is {}")?;
     n.require_at_most(k, dims[axis], "k is {}, but the axis has {} elements")?;
-    // ONNX orders NaN above all numbers, but `relax.topk` orders it last in both directions.
-    let input = x;
-    let nan_is_largest = largest && n.dtype(x)?.is_float();
-    let x = if nan_is_largest {
-        let (dtype, nan) = (n.dtype(x)?, n.op("relax.isnan", &[x])?);
-        let top = n.scalar_as(f64::INFINITY, dtype)?;
-        n.op("relax.where", &[nan, top, x])?
-    } else {
-        x
-    };
     let constant = n.func().syms.as_int(k);
     let mut operands = vec![x];
     if constant.is_none() {
@@ -136,14 +126,10 @@ fn top_k(n: &mut Node<'_, '_>) -> ConvertResult {
         .with("axis", AttrValue::Int(axis as i64))
         .with("ret_type", AttrValue::str("both"))
         .with("largest", AttrValue::Bool(largest))
-        .with("dtype", AttrValue::DType(DType::Int64));
+        .with("dtype", AttrValue::DType(DType::Int64))
+        .with("nan_is_largest", AttrValue::Bool(true));
     let topk = n.op_with("relax.topk", &operands, attrs)?;
-    let mut topk = n.tuple_fields(topk, 2);
-    if nan_is_largest {
-        let attrs = ints_attr("axis", axis as i64);
-        topk[0] = n.op_with("relax.gather_elements", &[input, topk[1]], attrs)?;
-    }
-    Ok(topk.into_iter().map(Value::from).collect())
+    Ok(n.tuple_fields(topk, 2).into_iter().map(Value::from).collect())
 }
 
 /// Converts `CumSum` and `CumProd`, forward or backward.

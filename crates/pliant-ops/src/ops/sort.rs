@@ -1,5 +1,5 @@
 //! Sorting: sort, argsort, topk, median. All sorts are stable: equal elements keep their order, in
-//! ascending and in descending order. NaN is last in both directions.
+//! ascending and in descending order. NaN is last in both directions, except for `nan_is_largest` of topk.
 
 use pliant_ir::DType;
 use pliant_ir::op::InferError;
@@ -36,7 +36,8 @@ pub static DECLS: &[OpDecl] = &[
         "relax.topk",
         infer_topk,
         "The `k` largest or smallest elements along an axis in sorted order, their indices, or both (`ret_type` \"values\", \
-        \"indices\", \"both\"). Equal elements keep their order, and NaN is last.",
+        \"indices\", \"both\"). Equal elements keep their order. NaN is last, or, with `nan_is_largest`, larger than all numbers, as \
+        in ONNX.",
     )
     .operands(&["data"])
     .attrs(&[
@@ -45,6 +46,7 @@ pub static DECLS: &[OpDecl] = &[
         ("ret_type", Default::Str("both")),
         ("largest", Default::Bool(true)),
         ("dtype", Default::Str("int32")),
+        ("nan_is_largest", Default::Bool(false)),
     ])
     .symbolic("k")
     .te(Pattern::Opaque, te_topk)
@@ -159,6 +161,7 @@ fn infer_topk(ctx: &mut InferCtx<'_>) -> InferResult {
     let ret = ctx.choice("ret_type", &["both", "values", "indices"])?;
     let (k, index) = (ctx.size_attr("k", 0)?, index_dtype(ctx)?);
     ctx.bool("largest")?;
+    ctx.bool("nan_is_largest")?;
     let axis = t.ndim.map(|n| ctx.axis("axis", n)).transpose()?;
     let mut dims = t.dims.filter(|_| k.is_some());
     if let (Some(dims), Some(axis), Some(k)) = (&mut dims, axis, k) {
@@ -183,6 +186,7 @@ fn te_topk(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let mut infer = ctx.infer();
     let axis = infer.axis("axis", x.ndim())?;
     let (descending, index) = (infer.bool("largest")?, index_dtype(&infer)?);
+    let nan_first = descending && infer.bool("nan_is_largest")?;
     let ret = infer.choice("ret_type", &["both", "values", "indices"])?;
     let unknown = || LegalizeError::unknown("relax.topk: k must be a constant or a symbolic size");
     let known = infer.size_attr("k", 0)?.ok_or_else(unknown)?;
@@ -208,7 +212,8 @@ fn te_topk(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         let call = results.iter().zip(out).fold(call, |call, (&(name, _), out)| {
             call.operand(name, TensorView::from(out).rows(axis, 0))
         });
-        b.evaluate(call.attr("descending", &[te::int(descending.into())]).finish());
+        let call = call.attr("descending", &[te::int(descending.into())]);
+        b.evaluate(call.attr("nan_first", &[te::int(nan_first.into())]).finish());
     });
     let out = out.into_iter().zip(&results).map(|(out, &(name, _))| match name {
         "positions" => convert_positions(out, index),

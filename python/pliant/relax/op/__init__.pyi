@@ -820,8 +820,8 @@ def tile(x: Operand, repeats: Operand) -> Expr:
 
     Implements ONNX Tile."""
 
-def topk(data: Operand, k: Operand = 1, axis: int | Sequence[int] = -1, ret_type: str = "both", largest: bool = True, dtype: str = "int32") -> Expr:
-    """The `k` largest or smallest elements along an axis in sorted order, their indices, or both (`ret_type` "values", "indices", "both"). Equal elements keep their order, and NaN is last.
+def topk(data: Operand, k: Operand = 1, axis: int | Sequence[int] = -1, ret_type: str = "both", largest: bool = True, dtype: str = "int32", nan_is_largest: bool = False) -> Expr:
+    """The `k` largest or smallest elements along an axis in sorted order, their indices, or both (`ret_type` "values", "indices", "both"). Equal elements keep their order. NaN is last, or, with `nan_is_largest`, larger than all numbers, as in ONNX.
 
     Implements ONNX TopK."""
 

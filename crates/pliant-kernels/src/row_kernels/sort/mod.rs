@@ -20,13 +20,13 @@ use pliant_kernel_api::{Call, Kernel, Sizes, View};
 use pliant_machine::isa::isa;
 use pliant_tensor::DType;
 
-use self::sort_keys::{Key, Record};
+use self::sort_keys::{Key, Order, Record};
 use self::sort_row::Selection;
 use self::sorting_networks::Network;
 use super::isa_dispatch::{Vectorized, vectorized};
 use super::row_addresses::Rows;
 use crate::algorithm_selection::sort::{
-    Algorithm, MAX_NETWORK, algorithm, gathered_rows, piece, unit,
+    Algorithm, MAX_NETWORK, MAX_TOP, algorithm, gathered_rows, piece, unit,
 };
 use crate::kernel_entry_points::Implementation;
 use crate::matmul::work_partition::parallel_for;
@@ -108,7 +108,10 @@ unsafe fn sort<K: Key>(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i
     let selection = Selection {
         from,
         to: from + count,
-        descending: call.int("descending") != 0,
+        order: Order {
+            descending: call.int("descending") != 0,
+            nan_first: call.int("nan_first") != 0,
+        },
         algorithm: algorithm(columns, from + count),
     };
     let sorting = Sorting::<K> {
@@ -268,6 +271,10 @@ impl<K: Key, R: Record> Vectorized for Piece<'_, K, R> {
         unsafe {
             match self.sorting.selection.algorithm {
                 Algorithm::Network => self.side_by_side(),
+                // Copying the rows to contiguous memory would take longer than the search.
+                Algorithm::Top if self.sorting.step != 1 && self.positions_fit_lanes() => {
+                    self.top_side_by_side();
+                }
                 _ => self.one_by_one(),
             }
         }
@@ -282,10 +289,10 @@ impl<K: Key, R: Record> Piece<'_, K, R> {
     #[inline(always)]
     unsafe fn side_by_side(self) {
         let Piece { sorting, rows, .. } = self;
-        let Selection { from, descending, .. } = sorting.selection;
+        let Selection { from, order, .. } = sorting.selection;
         let first = sorting.x.uniform_rows(rows.start).address;
         // SAFETY: guaranteed by the caller: there is a row, with an element.
-        let rank = unsafe { *first }.rank(descending);
+        let rank = unsafe { *first }.rank(order);
         let mut columns = [Column { ranks: [rank; LANES], positions: [0; LANES] }; MAX_NETWORK];
         for row in rows.clone().step_by(LANES) {
             let lanes = LANES.min(rows.end - row);
@@ -295,7 +302,7 @@ impl<K: Key, R: Record> Piece<'_, K, R> {
             for (j, column) in columns[..sorting.columns].iter_mut().enumerate() {
                 let keys: [K; LANES] = std::array::from_fn(|r| key(r, j));
                 for r in 0..LANES {
-                    column.ranks[r] = keys[r].rank(descending);
+                    column.ranks[r] = keys[r].rank(order);
                 }
                 column.positions = [j as u32; LANES];
             }
@@ -306,6 +313,57 @@ impl<K: Key, R: Record> Piece<'_, K, R> {
             // SAFETY: guaranteed by the caller.
             unsafe {
                 sorting.write((row, lanes), |r, i| columns[from + i].positions[r] as usize, key)
+            };
+        }
+    }
+
+    /// Whether the positions of a row fit the lanes of a [`Column`].
+    fn positions_fit_lanes(&self) -> bool {
+        u32::try_from(self.sorting.columns).is_ok()
+    }
+
+    /// Finds the first elements of [`LANES`] rows at a time, in sorted order, by insertion.
+    ///
+    /// # Safety
+    /// The conditions of [`Self::side_by_side`] hold, and the algorithm is [`Algorithm::Top`].
+    #[inline(always)]
+    unsafe fn top_side_by_side(self) {
+        let Piece { sorting, rows, .. } = self;
+        let Selection { from, to, order, .. } = sorting.selection;
+        for row in rows.clone().step_by(LANES) {
+            let lanes = LANES.min(rows.end - row);
+            let x = sorting.x.addresses::<LANES>(row, lanes);
+            let are_adjacent = (1..LANES).all(|r| x[r] == x[0].wrapping_add(r));
+            // SAFETY: guaranteed by the caller; positions are below the number of columns.
+            let key = |r: usize, position: usize| unsafe { *x[r].add(position * sorting.step) };
+            // SAFETY: adjacent rows are valid, so these elements are.
+            let adjacent_keys = |position: usize| unsafe {
+                x[0].add(position * sorting.step).cast::<[K; LANES]>().read_unaligned()
+            };
+            let column = |position: usize| {
+                let keys = match are_adjacent {
+                    true => adjacent_keys(position),
+                    false => std::array::from_fn(|r| key(r, position)),
+                };
+                let mut ranks = [keys[0].rank(order); LANES];
+                for r in 0..LANES {
+                    ranks[r] = keys[r].rank(order);
+                }
+                Column { ranks, positions: [position as u32; LANES] }
+            };
+            let mut best = [column(0); MAX_TOP];
+            for position in 1..sorting.columns {
+                let mut new = column(position);
+                for old in &mut best[..to.min(position)] {
+                    (*old, new) = old.sorted(new);
+                }
+                if position < to {
+                    best[position] = new;
+                }
+            }
+            // SAFETY: guaranteed by the caller.
+            unsafe {
+                sorting.write((row, lanes), |r, i| best[from + i].positions[r] as usize, key)
             };
         }
     }
@@ -360,7 +418,7 @@ mod tests {
     /// are 19 elements apart, otherwise they are contiguous.
     fn sorted<K: Key>(
         row: &[K],
-        (from, to, descending): (usize, usize, bool),
+        (from, to, order): (usize, usize, Order),
         transposed: bool,
     ) -> (Vec<K>, Vec<i64>) {
         let (n, rows, count) = (row.len(), 19, to - from);
@@ -379,7 +437,7 @@ mod tests {
         let values_view = view(values.as_mut_ptr().cast(), DType::Int8, count);
         let positions_view = view(positions.as_mut_ptr().cast(), DType::Int64, count);
         let step = |view: &View| view.strides()[1] as usize;
-        let selection = Selection { from, to, descending, algorithm: algorithm(n, to) };
+        let selection = Selection { from, to, order, algorithm: algorithm(n, to) };
         let sorting = Sorting::<K> {
             x: Rows::of(&x, 1),
             values: Some((Rows::of(&values_view, 1), step(&values_view))),
@@ -405,7 +463,7 @@ mod tests {
     }
 
     /// Compares the kernel with a stable sort of `row`, for several ranges of indices in sorted order.
-    fn check<K: Key + Debug>(row: &[K], less: impl Fn(&K, &K) -> bool, descending: bool) {
+    fn check<K: Key + Debug>(row: &[K], less: impl Fn(&K, &K) -> bool, order: Order) {
         let mut want: Vec<usize> = (0..row.len()).collect();
         want.sort_by(|&a, &b| {
             let (a, b) = (&row[a], &row[b]);
@@ -421,9 +479,9 @@ mod tests {
                 continue;
             }
             for transposed in [false, true] {
-                let (values, positions) = sorted(row, (from, to, descending), transposed);
+                let (values, positions) = sorted(row, (from, to, order), transposed);
                 let ordered: Vec<usize> = positions.iter().map(|&p| p as usize).collect();
-                assert_eq!(ordered, want[from..to], "{row:?} {from}..{to} descending {descending}");
+                assert_eq!(ordered, want[from..to], "{row:?} {from}..{to} {order:?}");
                 let expected_values: Vec<K> = ordered.iter().map(|&p| row[p]).collect();
                 assert_eq!(format!("{values:?}"), format!("{expected_values:?}"));
             }
@@ -439,29 +497,37 @@ mod tests {
         for n in [1, 2, 3, 7, 16, 31, 64, 65, 200, 1111] {
             let row = pseudo_random(n);
             for descending in [false, true] {
+                let order = Order { descending, nan_first: false };
                 let less = |a: i64, b: i64| if descending { a > b } else { a < b };
-                check(&row, |a, b| less(*a, *b), descending);
+                check(&row, |a, b| less(*a, *b), order);
                 let small: Vec<i8> = row.iter().map(|&v| v as i8).collect();
-                check(&small, |a, b| less((*a).into(), (*b).into()), descending);
+                check(&small, |a, b| less((*a).into(), (*b).into()), order);
                 let large: Vec<u64> = row.iter().map(|&v| v.unsigned_abs() << 59).collect();
-                check(&large, |a, b| if descending { a > b } else { a < b }, descending);
+                check(&large, |a, b| if descending { a > b } else { a < b }, order);
             }
         }
     }
 
     #[test]
-    fn nan_is_last_and_zeros_are_equal() {
+    fn nan_is_last_or_first_and_zeros_are_equal() {
         let specials = [f32::NAN, 0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, -f32::NAN, 1.0];
-        let row: Vec<f32> = (0..40).map(|i| specials[i * 5 % 7]).collect();
-        for descending in [false, true] {
-            let less = |a: f32, b: f32| {
-                b.is_nan() && !a.is_nan() || if descending { a > b } else { a < b }
-            };
-            check(&row, |a, b| less(*a, *b), descending);
-            let half: Vec<f16> = row.iter().map(|&v| f16::from_f32(v)).collect();
-            check(&half, |a, b| less(a.to_f32(), b.to_f32()), descending);
-            let wide: Vec<f64> = row.iter().map(|&v| v.into()).collect();
-            check(&wide, |a, b| less(*a as f32, *b as f32), descending);
+        for n in [40, 200] {
+            let row: Vec<f32> = (0..n).map(|i| specials[i * 5 % 7]).collect();
+            for (descending, nan_first) in
+                [(false, false), (true, false), (false, true), (true, true)]
+            {
+                let order = Order { descending, nan_first };
+                let less = |a: f32, b: f32| {
+                    let (first, last) = if nan_first { (a, b) } else { (b, a) };
+                    let by_nan = first.is_nan() && !last.is_nan();
+                    by_nan || if descending { a > b } else { a < b }
+                };
+                check(&row, |a, b| less(*a, *b), order);
+                let half: Vec<f16> = row.iter().map(|&v| f16::from_f32(v)).collect();
+                check(&half, |a, b| less(a.to_f32(), b.to_f32()), order);
+                let wide: Vec<f64> = row.iter().map(|&v| v.into()).collect();
+                check(&wide, |a, b| less(*a as f32, *b as f32), order);
+            }
         }
     }
 }

@@ -3,6 +3,14 @@
 
 use half::{bf16, f16};
 
+/// The order in which elements are sorted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Order {
+    pub descending: bool,
+    /// Whether NaN is before all numbers instead of after them.
+    pub nan_first: bool,
+}
+
 /// An element type that can be sorted.
 pub(super) trait Key: Copy {
     /// The integer type to which elements are converted for sorting.
@@ -11,9 +19,8 @@ pub(super) trait Key: Copy {
     /// Whether a rank and a 32-bit position fit in a 64-bit record.
     const FITS_U64_RECORD: bool = size_of::<Self::Rank>() <= 4;
 
-    /// Returns the rank of an element: an integer key. The keys have the requested order of the elements. NaN has the largest rank
-    /// in both directions.
-    fn rank(self, descending: bool) -> Self::Rank;
+    /// Returns the rank of an element: an integer key. The keys have the requested order of the elements.
+    fn rank(self, order: Order) -> Self::Rank;
 }
 
 macro_rules! integers {
@@ -22,9 +29,9 @@ macro_rules! integers {
             type Rank = $rank;
 
             #[inline(always)]
-            fn rank(self, descending: bool) -> $rank {
+            fn rank(self, order: Order) -> $rank {
                 let rank = (self ^ $flip) as $rank;
-                if descending { !rank } else { rank }
+                if order.descending { !rank } else { rank }
             }
         }
     )*};
@@ -49,14 +56,16 @@ macro_rules! floats {
             /// Computes the rank without branches, because branches on random signs would be
             /// mispredicted.
             #[inline(always)]
-            fn rank(self, descending: bool) -> $bits {
+            fn rank(self, order: Order) -> $bits {
                 const SIGN: $bits = 1 << (<$bits>::BITS - 1);
                 let mask_if = |is: bool| <$bits>::from(is).wrapping_neg();
                 let bits = self.to_bits();
                 // Both zeros have the same rank.
                 let bits = bits & mask_if(bits != SIGN);
-                let rank = bits ^ (mask_if(bits & SIGN != 0) | SIGN) ^ mask_if(descending);
-                rank | mask_if(bits & !SIGN > $infinity)
+                let rank = bits ^ (mask_if(bits & SIGN != 0) | SIGN) ^ mask_if(order.descending);
+                // No number has the smallest or the largest rank.
+                let nan = mask_if(bits & !SIGN > $infinity);
+                if order.nan_first { rank & !nan } else { rank | nan }
             }
         }
     )*};
@@ -110,6 +119,6 @@ impl Record for (u64, usize) {
 
 /// Returns the record of the element `key` at position `position` of a row.
 #[inline(always)]
-pub(super) fn record<K: Key, R: Record>(key: K, position: usize, descending: bool) -> R {
-    R::new(key.rank(descending).into(), position)
+pub(super) fn record<K: Key, R: Record>(key: K, position: usize, order: Order) -> R {
+    R::new(key.rank(order).into(), position)
 }

@@ -1,12 +1,12 @@
 //! Sorts one row, completely or only a requested range of indices in sorted order.
 
-use super::sort_keys::{Key, Record, record};
+use super::sort_keys::{Key, Order, Record, record};
 use super::sorting_networks::Network;
 use crate::algorithm_selection::sort::Algorithm;
 
 /// Number of elements of a block of a row. If no element of a block is within the current [`Limit`], the block is skipped as a
-/// whole.
-const BLOCK: usize = 32;
+/// whole. The compiler vectorizes loops over 64 elements; it unrolls shorter loops completely and vectorizes them badly.
+const BLOCK: usize = 64;
 /// Maximum number of leading elements of a row from which [`bound`] computes the initial [`Limit`].
 const SAMPLE: usize = 4096;
 /// Number of groups into which [`bound`] divides the first [`SAMPLE`] elements of a row. The smallest ranks of the groups determine
@@ -34,6 +34,28 @@ impl<R: Ord + Copy> Limit<R> {
             Limit::Below(limit) => rank < limit,
         }
     }
+
+    /// Whether the limit admits any of the ranks of a block. This is a vectorized test.
+    #[inline(always)]
+    fn admits_any(self, ranks: &[R; BLOCK]) -> bool {
+        let mut any = false;
+        match self {
+            Limit::None => return true,
+            Limit::AtMost(most) => ranks.iter().for_each(|&rank| any |= rank <= most),
+            Limit::Below(limit) => ranks.iter().for_each(|&rank| any |= rank < limit),
+        }
+        any
+    }
+}
+
+/// Returns the ranks of the elements of a block. The compiler vectorizes this loop, but not `block.map`.
+#[inline(always)]
+fn ranks_of<K: Key>(block: &[K; BLOCK], order: Order) -> [K::Rank; BLOCK] {
+    let mut ranks = [block[0].rank(order); BLOCK];
+    for i in 0..BLOCK {
+        ranks[i] = block[i].rank(order);
+    }
+    ranks
 }
 
 /// Calls `insert` with the value and the position of each element whose rank is within `limit`.
@@ -42,42 +64,52 @@ impl<R: Ord + Copy> Limit<R> {
 #[inline(always)]
 fn for_each_admitted<K: Key>(
     keys: &[K],
-    descending: bool,
+    order: Order,
     mut limit: Limit<K::Rank>,
     mut insert: impl FnMut(K, usize) -> Limit<K::Rank>,
 ) {
-    for (b, block) in keys.chunks(BLOCK).enumerate() {
-        let ranks = block.iter().map(|k| k.rank(descending));
-        let all = ranks.clone();
-        let any = match limit {
-            Limit::None => true,
-            Limit::AtMost(most) => all.fold(false, |any, rank| any | (rank <= most)),
-            Limit::Below(limit) => all.fold(false, |any, rank| any | (rank < limit)),
-        };
-        if !any {
-            continue;
+    let (blocks, rest) = keys.as_chunks::<BLOCK>();
+    let mut visit = |key: K, rank: K::Rank, position: usize, limit: &mut Limit<K::Rank>| {
+        if limit.admits(rank) {
+            *limit = insert(key, position);
         }
-        for (i, rank) in ranks.enumerate() {
-            if limit.admits(rank) {
-                limit = insert(block[i], b * BLOCK + i);
+    };
+    for (b, block) in blocks.iter().enumerate() {
+        let ranks = ranks_of(block, order);
+        if limit.admits_any(&ranks) {
+            for i in 0..BLOCK {
+                visit(block[i], ranks[i], b * BLOCK + i, &mut limit);
             }
         }
+    }
+    for (i, &key) in rest.iter().enumerate() {
+        visit(key, key.rank(order), blocks.len() * BLOCK + i, &mut limit);
     }
 }
 
 /// Computes an initial limit that at least `count` elements satisfy. Divides the first elements of the row into [`GROUPS`] groups,
 /// and returns the `count`-th smallest of the groups' smallest ranks. If `count` exceeds [`GROUPS`], returns no limit.
 #[inline(always)]
-fn bound<K: Key>(keys: &[K], count: usize, descending: bool) -> Limit<K::Rank> {
-    let (groups, _) = keys[..keys.len().min(SAMPLE)].as_chunks::<GROUPS>();
-    let Some((first, rest)) = groups.split_first().filter(|_| count <= GROUPS) else {
+fn bound<K: Key>(keys: &[K], count: usize, order: Order) -> Limit<K::Rank> {
+    let (blocks, _) = keys[..keys.len().min(SAMPLE)].as_chunks::<BLOCK>();
+    let Some((first, others)) = blocks.split_first().filter(|_| count <= GROUPS) else {
         return Limit::None;
     };
-    let mut min_ranks = first.map(|k| k.rank(descending));
-    for group in rest {
-        for i in 0..GROUPS {
-            min_ranks[i] = min_ranks[i].min(group[i].rank(descending));
+    let mut lanes = ranks_of(first, order);
+    for block in others {
+        for i in 0..BLOCK {
+            lanes[i] = lanes[i].min(block[i].rank(order));
         }
+    }
+    let (parts, _) = lanes.as_chunks::<GROUPS>();
+    let mut min_ranks = parts[0];
+    for part in &parts[1..] {
+        for i in 0..GROUPS {
+            min_ranks[i] = min_ranks[i].min(part[i]);
+        }
+    }
+    if count == 1 {
+        return Limit::AtMost(min_ranks.into_iter().fold(min_ranks[0], Ord::min));
     }
     let mut bound = None;
     for rank in min_ranks {
@@ -91,19 +123,19 @@ fn bound<K: Key>(keys: &[K], count: usize, descending: bool) -> Limit<K::Rank> {
 
 /// Fills `best` with the first records in sorted order, by insertion.
 #[inline(always)]
-fn insert_top<K: Key, R: Record>(keys: &[K], descending: bool, best: &mut [R]) {
+fn insert_top<K: Key, R: Record>(keys: &[K], order: Order, best: &mut [R]) {
     let (count, mut len) = (best.len(), 0);
     best.fill(R::LAST);
-    let first = bound(keys, count, descending);
-    for_each_admitted(keys, descending, first, |key, position| {
-        let mut new: R = record(key, position, descending);
+    let first = bound(keys, count, order);
+    for_each_admitted(keys, order, first, |key, position| {
+        let mut new: R = record(key, position, order);
         for old in best.iter_mut() {
             (*old, new) = if new < *old { (new, *old) } else { (*old, new) };
         }
         len += 1;
         match len < count {
             true => first,
-            false => Limit::Below(keys[best[count - 1].position()].rank(descending)),
+            false => Limit::Below(keys[best[count - 1].position()].rank(order)),
         }
     });
     // There are fewer records only if another thread changes the elements.
@@ -117,17 +149,17 @@ fn insert_top<K: Key, R: Record>(keys: &[K], descending: bool, best: &mut [R]) {
 fn collect_candidates<K: Key, R: Record>(
     keys: &[K],
     count: usize,
-    descending: bool,
+    order: Order,
     best: &mut [R],
 ) -> usize {
     let (mut len, mut limit) = (0, Limit::None);
-    for_each_admitted(keys, descending, limit, |key, position| {
-        best[len] = record(key, position, descending);
+    for_each_admitted(keys, order, limit, |key, position| {
+        best[len] = record(key, position, order);
         len += 1;
         if len == best.len() {
             best.select_nth_unstable(count - 1);
             len = count;
-            limit = Limit::Below(keys[best[count - 1].position()].rank(descending));
+            limit = Limit::Below(keys[best[count - 1].position()].rank(order));
         }
         limit
     });
@@ -157,7 +189,7 @@ fn sort_ranks<R: Ord>(records: &mut [R], from: usize, to: usize) {
 pub(super) struct Selection {
     pub from: usize,
     pub to: usize,
-    pub descending: bool,
+    pub order: Order,
     pub algorithm: Algorithm,
 }
 
@@ -188,16 +220,16 @@ impl Selection {
     /// size that [`Self::records`] returns.
     #[inline(always)]
     pub fn order<'r, K: Key, R: Record>(&self, keys: &[K], records: &'r mut [R]) -> &'r [R] {
-        let Selection { from, to, descending, .. } = *self;
+        let Selection { from, to, order, .. } = *self;
         match self.algorithm {
-            Algorithm::Top => insert_top(keys, descending, records),
+            Algorithm::Top => insert_top(keys, order, records),
             Algorithm::Candidates => {
-                let len = collect_candidates(keys, to, descending, records);
+                let len = collect_candidates(keys, to, order, records);
                 sort_ranks(&mut records[..len], from, to);
             }
             Algorithm::Network | Algorithm::Select => {
                 for (i, &key) in keys.iter().enumerate() {
-                    records[i] = record(key, i, descending);
+                    records[i] = record(key, i, order);
                 }
                 sort_ranks(records, from, to);
             }
