@@ -157,8 +157,10 @@ bless:
 	PLIANT_BLESS=1 cargo test --package pliant-kernel-api --quiet
 	PLIANT_BLESS=1 cargo test --package pliant-opt --test suite documentation --quiet
 
-# The documentation site in target/site. Dead links and pages without a place in the index are errors.
+# The documentation site in target/site, built anew: a build into an old site would keep removed pages and old navigation. Dead links
+# and pages without a place in the index are errors.
 docs: $(VENV)/.docs
+	rm -rf target/site
 	$(VENV)/docs/bin/sphinx-build --quiet --fail-on-warning --keep-going --conf-dir docs/site --builder html docs target/site
 
 # Licenses, sources and duplicate versions of all dependencies, by deny.toml; and advisories, if their database can be reached.
