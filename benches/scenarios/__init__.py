@@ -41,6 +41,11 @@ class Scenario:
 SCENARIOS: dict[str, Scenario] = {}
 
 
+def yes_or_no(holds: bool) -> str:
+    """Returns the word for a condition in a table row."""
+    return "yes" if holds else "no"
+
+
 def scenario(name: str, requirement: str) -> Callable[[Callable[[], Outcome]], Callable[[], Outcome]]:
     """Returns a decorator that registers a function as the scenario with this name and
     requirement.

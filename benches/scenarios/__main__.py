@@ -25,10 +25,11 @@ TIMEOUT_SECONDS = 3600
 PAGE_HEADER = """# Scenarios
 
 Common problems of other runtimes, as scenarios that Pliant must pass: T1 to T29, and S1 to S8 on security. They are
-defined in `benches/scenarios`; `python -m scenarios --write`, within `benches/`, writes this page.
+defined in `benches/scenarios`; `python -m scenarios --write`, within `benches/`, writes this page. "Missing" introduces what was
+not tested or does not hold.
 
-| scenario | requirement | passed | measured | not tested, or does not hold |
-|---|---|---|---|---|
+| scenario | passed | requirement | result |
+|---|---|---|---|
 """
 
 
@@ -84,7 +85,9 @@ def render_page(rows: dict[str, dict[str, Any]]) -> str:
     words = {True: "yes", False: "**no**", None: "in part"}
     for name in sorted(SCENARIOS, key=sort_key):
         row = rows.get(name, {"passed": None, "measured": "", "missing": "not run"})
-        cells = [name, SCENARIOS[name].requirement, words[row["passed"]], row["measured"], row["missing"]]
+        missing = f"*Missing:* {row['missing']}" if row["missing"] else ""
+        result = "<br>".join(text for text in (row["measured"], missing) if text)
+        cells = [name, words[row["passed"]], SCENARIOS[name].requirement, result]
         text += "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
     machines = sorted({row["cpu"] for row in rows.values() if "cpu" in row})
     return text + f"\nMeasured on: {', '.join(machines)}.\n"

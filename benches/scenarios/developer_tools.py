@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import pliant
-from scenarios import Outcome, scenario
+from scenarios import Outcome, scenario, yes_or_no
 from scenarios.small_onnx_models import mlp, write
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,7 +45,7 @@ def interop() -> Outcome:
     passed = same and equal and alive and zero_copy
     return Outcome(
         None if passed else False,
-        f"same address: {same and zero_copy}; read-only and strided inputs: {equal}; results outlive the model: {alive}",
+        f"same address: {yes_or_no(same and zero_copy)}; read-only and strided inputs: {yes_or_no(equal)}; results outlive the model: {yes_or_no(alive)}",
         "torch, jax and pyarrow are not installed here",
     )
 
@@ -167,7 +167,7 @@ class Module:
     passed = late < 0.1 and over < 0.1 and limited
     return Outcome(
         None if passed else False,
-        f"Ctrl-C ends a run after {late * 1e3:.0f} ms, a time limit {over * 1e3:.1f} ms after it; a compilation out of time is an error: {limited}",
+        f"Ctrl-C ends a run after {late * 1e3:.0f} ms, a time limit {over * 1e3:.1f} ms after it; a compilation out of time is an error: {yes_or_no(limited)}",
         "there is no run_async",
     )
 

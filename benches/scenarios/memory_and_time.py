@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 import pliant
-from scenarios import Outcome, scenario
+from scenarios import Outcome, scenario, yes_or_no
 from scenarios.small_onnx_models import conv_net, executable_mappings, mlp, rss
 
 
@@ -102,7 +102,7 @@ def threads_and_forks() -> Outcome:
     passed = same and children == [0, 0]
     return Outcome(
         None if passed and not pickles else passed,
-        f"300 shapes on 32 threads: results {'equal' if same else 'differ'}; forked children end with {children}",
+        f"300 shapes on 32 threads: results {'equal' if same else 'differ'}; forked children exit with {' and '.join(map(str, children))}",
         "" if pickles else "models cannot be pickled; free-threaded Python 3.14 is not installed here",
     )
 
@@ -131,5 +131,5 @@ def threads_of_the_process() -> Outcome:
     time.sleep(1)
     idle = time.process_time() - before
     passed = single <= 3 and errors == "" and total <= 8 + 1 + 2 * (os.cpu_count() or 1) and idle < 0.01
-    measured = f"{single} threads of the process on one CPU, stderr empty: {errors == ''}; {total} threads while 8 threads run 8 models; idle {idle * 100:.1f} % of a CPU"
+    measured = f"{single} threads of the process on one CPU, stderr empty: {yes_or_no(not errors)}; {total} threads while 8 threads run 8 models; idle {idle * 100:.1f} % of a CPU"
     return Outcome(None if passed else False, measured, "no container with a CPU quota is available here; throughput and scaling are not compared")

@@ -13,7 +13,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 import pliant
-from scenarios import Outcome, scenario
+from scenarios import Outcome, scenario, yes_or_no
 from scenarios.small_onnx_models import F32, I64, conv_net, mlp, model, write
 
 def available_models() -> dict[str, Path]:
@@ -49,7 +49,7 @@ def corpus() -> Outcome:
     at_once = all(op in text for op in ("Foo", "Bar", "Baz"))
     return Outcome(
         None if at_once and not failed else False,
-        f"{imported} of {len(models)} models import; three unsupported operators are reported at once: {at_once}",
+        f"{imported} of {len(models)} models import; three unsupported operators are reported at once: {yes_or_no(at_once)}",
         "; ".join(failed) or "the named models (PP-OCR, Mask R-CNN, Whisper, Qwen2.5 with their weights) cannot be fetched here",
     )
 
@@ -74,7 +74,7 @@ def symbolic_batch() -> Outcome:
         message = str(error)
     names = [word for word in ("batch", "baked_reshape") if word in message]
     passed = len(names) == 2 and "batch" in str(dims)
-    return Outcome(passed, f"the signature is {dims[0]}; the error names {' and '.join(names)}", "" if passed else message[:200])
+    return Outcome(passed, f"the dims of the input are {' x '.join(map(str, dims[0]))}; the error names {' and '.join(names)}", "" if passed else message[:200])
 
 
 @scenario("T7", "data-dependent sizes: NonZero, boolean masks, NonMaxSuppression, Range, loops that grow a cache")

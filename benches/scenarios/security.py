@@ -13,7 +13,7 @@ from onnx import helper
 
 import pliant
 from pliant.frontend.onnx import Limits
-from scenarios import Outcome, scenario
+from scenarios import Outcome, scenario, yes_or_no
 from scenarios.small_onnx_models import F32, I64, mlp, model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,7 +72,7 @@ class Module:
     large = np.asarray(m(pliant.runtime.ShapeTuple(shape) if hasattr(pliant.runtime, "ShapeTuple") else shape))
     correct = large.shape == shape and not large[-1, -1].any()
     passed = refused == len(impossible_shapes) and correct
-    return Outcome(passed, f"{refused} of {len(impossible_shapes)} impossible sizes are refused; {large.size:,} elements in one tensor: {correct}", "" if passed else "see measured")
+    return Outcome(passed, f"{refused} of {len(impossible_shapes)} impossible sizes are refused; {large.size:,} elements in one tensor: {yes_or_no(correct)}", "" if passed else "see measured")
 
 
 @scenario("S3", "limits on the nodes, bytes, nesting and import time of a model")
@@ -184,12 +184,12 @@ def no_pickle_or_network() -> Outcome:
             found.append(path.name)
     scripts = [path for path in (ROOT / "crates").rglob("build.rs")]
     page = (ROOT / "SECURITY.md").exists()
-    code = "import sys, pliant; print([m for m in ('pickle', 'socket', 'urllib.request') if m in sys.modules])"
+    code = "import sys, pliant; print(*[m for m in ('pickle', 'socket', 'urllib.request') if m in sys.modules], sep=', ')"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     passed = not found and page
     return Outcome(
         None if passed else False,
-        f"files that import pickle or network modules: {found or 'none'}; loaded by the import: {loaded}; {len(scripts)} build scripts; SECURITY.md: {page}",
+        f"files that import pickle or network modules: {', '.join(found) or 'none'}; loaded by the import: {loaded or 'none'}; {len(scripts)} build scripts; SECURITY.md: {yes_or_no(page)}",
         "cargo deny and pip-audit need data that cannot be fetched here",
     )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pliant
 from pliant import tir
 from pliant.arith import Analyzer
-from scenarios import Outcome, scenario
+from scenarios import Outcome, scenario, yes_or_no
 from scenarios.small_onnx_models import F32, model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,7 +76,7 @@ def shape_language() -> Outcome:
     passed = proved and y.shape == (1, 1, 3, 2) and wrong == 0 and seconds < 5
     return Outcome(
         None if passed else False,
-        f"bounds proved: {proved}; fifty convolutions compile in {seconds * 1e3:.0f} ms; {wrong} of 2,000 simplified values differ",
+        f"bounds proved: {yes_or_no(proved)}; fifty convolutions compile in {seconds * 1e3:.0f} ms; {wrong} of 2,000 simplified values differ",
         "the original snippets for jax, tract and torch are not run",
     )
 
@@ -94,6 +94,6 @@ def from_rust() -> Outcome:
     passed = done.returncode == 0 and no_llvm
     return Outcome(
         None if passed else False,
-        f"the examples ({', '.join(examples)}) build offline: {done.returncode == 0}; no LLVM: {no_llvm}",
+        f"the examples ({', '.join(examples)}) build offline: {yes_or_no(done.returncode == 0)}; no LLVM: {yes_or_no(no_llvm)}",
         "wasm and musl targets and the binary size budget are not tested" if passed else done.stderr[-200:],
     )
