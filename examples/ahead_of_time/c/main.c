@@ -13,7 +13,8 @@ static void check(pliant_status status)
     }
 }
 
-/* Sets an input to a matrix with 4 columns. The model reads the elements in every run until the input is set again. */
+/* Sets an input to a matrix with 4 columns. The model reads the elements in every run until the
+ * input is set again. */
 static void set_rows(pliant_model *model, size_t input, float (*rows)[4], int64_t count)
 {
     int64_t shape[] = {count, 4};
