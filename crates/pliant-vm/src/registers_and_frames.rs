@@ -9,10 +9,10 @@ use crate::memory_pool::{Owner, RunGuard};
 use crate::tensor_cache::TensorCache;
 use crate::{Value, VmError};
 
-/// Maximum number of nested invocations on one thread. An invocation is nested if a program calls a host function that invokes a
-/// program. Each level uses native stack.
+/// Maximum number of nested runs on one thread. A run is nested if a program calls a host function that runs a program. Each level
+/// uses native stack.
 const MAX_NESTING: usize = 64;
-/// Minimum free native stack in bytes for a nested invocation. Threads may have small stacks, and the stack use of host functions
+/// Minimum free native stack in bytes for a nested run. Threads may have small stacks, and the stack use of host functions
 /// is unknown.
 const MIN_STACK: usize = 128 << 10;
 /// Maximum number of contexts (registers and frames of an invocation) that a thread caches.

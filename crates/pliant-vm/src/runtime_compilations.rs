@@ -2,8 +2,8 @@
 //!
 //! A host function that compiles a program calls [`record_compilation`] on the thread of the run.
 //! Every invocation of a VM has a [`CompilationCounter`], which adds the compilations that were
-//! recorded since its creation to the total of the VM. A nested invocation also counts them for the
-//! run that contains it; a top-level invocation does not.
+//! recorded since its creation to the total of the VM. A nested run also counts them for the
+//! run that contains it; a top-level run does not.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
