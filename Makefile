@@ -80,12 +80,12 @@ rust-test:
 python-test: $(VENV)/.dev $(TEST_RUNTIME)
 	PLIANT_RUNTIME_LIBRARY=$(CURDIR)/$(TEST_RUNTIME) $(BIN)/python -m pytest tests/python --numprocesses auto --dist worksteal
 
-# The synchronisation of the worker team under loom, which explores all interleavings of the threads. Needs a separate build.
+# The synchronization of the worker team under loom, which explores all interleavings of the threads. Needs a separate build.
 models:
 	RUSTFLAGS="--cfg loom" cargo test --package pliant-pool --lib --release --quiet --target-dir target/models
 
 # The worker team's tests under ThreadSanitizer, in a separate build. RUSTC_BOOTSTRAP is needed because the sanitizer is
-# unstable. The standard library is not instrumented, so the tests lock and join in ways that the sanitizer recognises. It does
+# unstable. The standard library is not instrumented, so the tests lock and join in ways that the sanitizer recognizes. It does
 # not support fork.
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 race:

@@ -53,7 +53,7 @@ def compile(
     The following options override those of the current ``PassContext``. Options that are lists are added to the lists of the
     context.
 
-    - ``opt_level``: the optimisation level from 0 to 3, 2 by default.
+    - ``opt_level``: the optimization level from 0 to 3, 2 by default.
     - ``pipeline``: the graph passes: a name, a pass or a list of passes.
     - ``disabled_passes``, ``required_passes``: passes to skip, and passes to run at any level.
     - ``config``: settings of single passes. ``{"winograd": "4x4"}`` uses larger tiles for 3 x 3

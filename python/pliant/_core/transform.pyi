@@ -1,6 +1,6 @@
 """Passes and instruments that are written in Rust, and the functions that run passes of all kinds.
 
-A function with a capitalised name creates the pass of that name.
+A function with a capitalized name creates the pass of that name.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,7 +52,7 @@ class CorePass:
         """The name of the pass."""
     @property
     def opt_level(self) -> int:
-        """The lowest optimisation level at which a sequence runs the pass."""
+        """The lowest optimization level at which a sequence runs the pass."""
 
 def FuseOps(fuse_opt_level: int = -1) -> CorePass:
     """Groups calls of loop functions that run faster as one function. Level 0 disables fusion, and
@@ -92,7 +92,7 @@ def UpdateParamStructInfo(sinfo_func: Callable[[Var], StructInfo | None]) -> Cor
     `sinfo_func` is not callable."""
 
 def apply_pass(one: Any, module: IRModule, context: Any) -> IRModule:
-    """Runs a pass on a module with the instruments and verification of a context. The optimisation
+    """Runs a pass on a module with the instruments and verification of a context. The optimization
     level and the disabled passes of the context apply only to the passes of a sequence. Raises
     `TypeError` if `module` is not an `IRModule`."""
 

@@ -250,7 +250,7 @@ class Block(Stmt):
     enclosing loops.
 
     ``reads`` and ``writes`` are the accessed regions, or ``None`` if they are not stated. ``init``
-    initialises the result of a reduction. ``match_buffers`` must be empty when the block becomes
+    initializes the result of a reduction. ``match_buffers`` must be empty when the block becomes
     part of a function.
     """
 

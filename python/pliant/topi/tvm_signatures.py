@@ -106,17 +106,17 @@ def ceil_log2(x: Tensor) -> Tensor:
 
 
 def fast_exp(x: Tensor) -> Tensor:
-    """The same as ``exp``, which is vectorised already."""
+    """The same as ``exp``, which is vectorized already."""
     return find("exp")(x)
 
 
 def fast_tanh(x: Tensor) -> Tensor:
-    """The same as ``tanh``, which is vectorised already."""
+    """The same as ``tanh``, which is vectorized already."""
     return find("tanh")(x)
 
 
 def fast_erf(x: Tensor) -> Tensor:
-    """The same as ``erf``, which is vectorised already."""
+    """The same as ``erf``, which is vectorized already."""
     return find("erf")(x)
 
 

@@ -15,7 +15,7 @@ from pliant.transform._pass_context import PassContext, _level, register_user_pa
 
 
 class PassInfo:
-    """Information on a pass: its name, the lowest optimisation level at which a sequence runs it,
+    """Information on a pass: its name, the lowest optimization level at which a sequence runs it,
     and the passes (or their names) that a sequence runs before it.
 
     Raises ``TypeError`` or ``ValueError`` for an invalid name, level or list.

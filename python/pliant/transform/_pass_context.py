@@ -24,7 +24,7 @@ def _stack() -> list[PassContext]:
 
 
 _MAX_LEVEL = 3
-"""The highest optimisation level of contexts and compilations."""
+"""The highest optimization level of contexts and compilations."""
 
 
 def _level(value: Any, what: str, most: int = _MAX_LEVEL) -> int:
@@ -79,7 +79,7 @@ def _user_stack_level() -> int:
 
 
 class PassContext:
-    """The settings for passes in a ``with`` block: the optimisation level, disabled and required
+    """The settings for passes in a ``with`` block: the optimization level, disabled and required
     passes, configuration and instruments.
 
     ``opt_level`` is a number from 0 to 3; passes of a higher level are skipped unless

@@ -51,7 +51,7 @@
 //! read them, such as weights.
 //!
 //! # Never
-//! Analyses packed functions that are called for their side effects, because it is unknown to which tensors they write.
+//! Analyzes packed functions that are called for their side effects, because it is unknown to which tensors they write.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! # What it does
 //! Folds per-channel scales and offsets that follow a convolution into the convolution's weights and bias. `conv(x, w) * s + o`
-//! becomes `conv(x, w * s) + o`, and `(conv(x, w) + b) * s + o` becomes `conv(x, w * s) + (b * s + o)`. Batch normalisation with
+//! becomes `conv(x, w * s) + o`, and `(conv(x, w) + b) * s + o` becomes `conv(x, w * s) + (b * s + o)`. Batch normalization with
 //! moving statistics is such a scale and offset. [`FoldConstant`](crate::canonicalize::fold_constant) then computes the new weights
-//! and the new bias, so that nothing of the normalisation is left at run time.
+//! and the new bias, so that nothing of the normalization is left at run time.
 //!
 //! # Before
 //! ```python
@@ -124,7 +124,7 @@ struct Convolution {
     offset: Option<Expr>,
 }
 
-/// The callback of the rewrite rules: folds an addition, a scale or a batch normalisation into the convolution before it.
+/// The callback of the rewrite rules: folds an addition, a scale or a batch normalization into the convolution before it.
 struct Folding<'a, 'cx> {
     cx: &'a mut RewriteCx<'cx>,
     readers: &'a Readers,
@@ -176,7 +176,7 @@ impl Folding<'_, '_> {
         }
     }
 
-    /// Returns the convolution that replaces field 0 of the batch normalisation `tuple`; `None` if it cannot be folded.
+    /// Returns the convolution that replaces field 0 of the batch normalization `tuple`; `None` if it cannot be folded.
     fn fold_batch_norm(&mut self, tuple: Expr) -> Result<Option<Convolution>, PassError> {
         let value = self.cx.value(tuple);
         let Some((BATCH_NORM, &[x, gamma, beta, mean, variance], attrs)) =

@@ -55,7 +55,7 @@ def batch_flatten(data: Operand) -> Expr:
     Implements ONNX Flatten."""
 
 def batch_norm(data: Operand, gamma: Operand, beta: Operand, moving_mean: Operand, moving_var: Operand, axis: Any, epsilon: float = 1e-5, center: bool = True, scale: bool = True, momentum: float = 0.1, training: bool = True) -> Expr:
-    """Batch normalisation with the mean and the population variance for each index of the axis. In training, these are the statistics of the batch, and the moving statistics are updated by the momentum; otherwise, they are the moving statistics. Returns the normalised data, the new mean and the new variance.
+    """Batch normalization with the mean and the population variance for each index of the axis. In training, these are the statistics of the batch, and the moving statistics are updated by the momentum; otherwise, they are the moving statistics. Returns the normalized data, the new mean and the new variance.
 
     Implements ONNX BatchNormalization."""
 
@@ -108,7 +108,7 @@ def gelu_tanh(data: Operand) -> Expr:
     Implements ONNX Gelu."""
 
 def group_norm(data: Operand, gamma: Operand, beta: Operand, num_groups: Any, channel_axis: Any, axes: Any, epsilon: float = 1e-5, center: bool = True, scale: bool = True) -> Expr:
-    """Group normalisation: normalises the channels of each group, over `axes`, to mean 0 and variance 1, then applies `gamma` and `beta` per channel.
+    """Group normalization: normalizes the channels of each group, over `axes`, to mean 0 and variance 1, then applies `gamma` and `beta` per channel.
 
     Implements ONNX GroupNormalization."""
 
@@ -118,12 +118,12 @@ def gru(x: Operand, w: Operand, r: Operand, b: Operand | None = None, sequence_l
     Implements ONNX GRU."""
 
 def instance_norm(data: Operand, gamma: Operand, beta: Operand, channel_axis: Any, axes: Any, epsilon: float = 1e-5, center: bool = True, scale: bool = True) -> Expr:
-    """Instance normalisation: normalises each channel, over `axes`, to mean 0 and variance 1, then applies `gamma` and `beta` per channel.
+    """Instance normalization: normalizes each channel, over `axes`, to mean 0 and variance 1, then applies `gamma` and `beta` per channel.
 
     Implements ONNX InstanceNormalization."""
 
 def layer_norm(data: Operand, gamma: Operand, beta: Operand, axes: Any, epsilon: float = 1e-5, center: bool = True, scale: bool = True) -> Expr:
-    """Layer normalisation: normalises over `axes` to mean 0 and variance 1, then applies `gamma` and `beta`.
+    """Layer normalization: normalizes over `axes` to mean 0 and variance 1, then applies `gamma` and `beta`.
 
     Implements ONNX LayerNormalization."""
 
@@ -200,7 +200,7 @@ def relu6(data: Operand) -> Expr:
     """`min(max(x, 0), 6)`."""
 
 def rms_norm(data: Operand, weight: Operand, axes: int | Sequence[int] = [-1], epsilon: float = 1e-5) -> Expr:
-    """RMS normalisation: divides by the root mean square over `axes`, then multiplies by `weight`.
+    """RMS normalization: divides by the root mean square over `axes`, then multiplies by `weight`.
 
     Implements ONNX RMSNormalization."""
 

@@ -125,12 +125,12 @@ def scale_shift_nchwc(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:  #
 def layer_norm(
     data: Tensor, gamma: Tensor, beta: Tensor, axis: Any = None, epsilon: float = 1e-5, **options: Any
 ) -> Tensor:
-    """Layer normalisation: ``relax.op.nn.layer_norm``. ``axis`` is TVM's name for ``axes``."""
+    """Layer normalization: ``relax.op.nn.layer_norm``. ``axis`` is TVM's name for ``axes``."""
     return find("nn.layer_norm")(data, gamma, beta, epsilon=epsilon, **_axes(axis, options))
 
 
 def rms_norm(data: Tensor, weight: Tensor, axis: Any = None, epsilon: float = 1e-5, **options: Any) -> Tensor:
-    """Root mean square normalisation: ``relax.op.nn.rms_norm``. ``axis`` is TVM's name for
+    """Root mean square normalization: ``relax.op.nn.rms_norm``. ``axis`` is TVM's name for
     ``axes``."""
     return find("nn.rms_norm")(data, weight, epsilon=epsilon, **_axes(axis, options))
 
@@ -152,7 +152,7 @@ def batch_norm(
     training: bool | None = None,
     momentum: float | None = None,
 ) -> Any:
-    """Batch normalisation: ``relax.op.nn.batch_norm``. Returns the result, the mean and the
+    """Batch normalization: ``relax.op.nn.batch_norm``. Returns the result, the mean and the
     variance. By default, ``axis`` is 1 and the moving statistics are used (no training)."""
     return find("nn.batch_norm")(
         data,
@@ -172,7 +172,7 @@ def batch_norm(
 def lrn(
     data: Tensor, size: int, axis: int = 1, alpha: float = 0.0001, beta: float = 0.75, bias: float = 2.0
 ) -> Tensor:
-    """Local response normalisation (Krizhevsky 2012): ``data / (bias + alpha / size * s) ** beta``,
+    """Local response normalization (Krizhevsky 2012): ``data / (bias + alpha / size * s) ** beta``,
     where ``s`` is the sum of the squares of ``size`` neighbours along an axis.
 
     Raises ``ValueError`` if ``size`` is not odd and positive.

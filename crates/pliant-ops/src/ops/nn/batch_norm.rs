@@ -1,4 +1,4 @@
-//! Batch normalisation, with the statistics of the batch in training and with the moving statistics otherwise.
+//! Batch normalization, with the statistics of the batch in training and with the moving statistics otherwise.
 
 use pliant_ir::op::DimTrait;
 use pliant_ir::relax::TypeData;
@@ -15,9 +15,9 @@ use crate::type_inference::InferCtx;
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
     "relax.nn.batch_norm",
     infer,
-    "Batch normalisation with the mean and the population variance for each index of the axis. In training, these are the \
+    "Batch normalization with the mean and the population variance for each index of the axis. In training, these are the \
     statistics of the batch, and the moving statistics are updated by the momentum; otherwise, they are the moving statistics. \
-    Returns the normalised data, the new mean and the new variance.",
+    Returns the normalized data, the new mean and the new variance.",
 )
 .operands(&["data", "gamma", "beta", "moving_mean", "moving_var"])
 .attrs(&[

@@ -1,4 +1,4 @@
-//! Group and instance normalisation. The statistics are computed over the normalised axes, and either over all channels of a
+//! Group and instance normalization. The statistics are computed over the normalized axes, and either over all channels of a
 //! group or separately for each channel.
 
 use pliant_ir::Sym;
@@ -18,7 +18,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.group_norm",
         infer_group,
-        "Group normalisation: normalises the channels of each group, over `axes`, to mean 0 and variance 1, then applies \
+        "Group normalization: normalizes the channels of each group, over `axes`, to mean 0 and variance 1, then applies \
         `gamma` and `beta` per channel.",
     )
     .operands(&["data", "gamma", "beta"])
@@ -37,7 +37,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.instance_norm",
         infer_instance,
-        "Instance normalisation: normalises each channel, over `axes`, to mean 0 and variance 1, then applies `gamma` and \
+        "Instance normalization: normalizes each channel, over `axes`, to mean 0 and variance 1, then applies `gamma` and \
         `beta` per channel.",
     )
     .operands(&["data", "gamma", "beta"])
@@ -119,21 +119,21 @@ fn te_group(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     Ok(vec![check.map_or(out.clone(), |c| out.with_check(ctx.size_check(c)))])
 }
 
-/// Sums for a group normalisation: each sum is over the normalised axes and the channels of one
-/// group. The tensor of sums has the axes of the data that are not normalised. Its channel axis has
+/// Sums for a group normalization: each sum is over the normalized axes and the channels of one
+/// group. The tensor of sums has the axes of the data that are not normalized. Its channel axis has
 /// one element per group.
 struct GroupSums {
     shape: Vec<Expr>,
     axes: Vec<usize>,
     channel: usize,
     /// The number of groups. `channels_per_group` is the number of channels in each group; if it is
-    /// 1, each channel is normalised separately.
+    /// 1, each channel is normalized separately.
     groups: Expr,
     channels_per_group: Expr,
 }
 
 impl GroupSums {
-    /// The axes that are not normalised, including the channel axis.
+    /// The axes that are not normalized, including the channel axis.
     fn kept_axes(&self) -> Vec<usize> {
         (0..self.shape.len()).filter(|a| !self.axes.contains(a)).collect()
     }
@@ -188,7 +188,7 @@ impl GroupSums {
     }
 }
 
-/// Normalises the data over groups of channels, or over each channel separately. `grouped` consists
+/// Normalizes the data over groups of channels, or over each channel separately. `grouped` consists
 /// of the number of groups and the number of channels per group.
 fn normalize(
     ctx: &mut LegalizeCtx<'_>,

@@ -1,4 +1,4 @@
-//! Operators for layer and RMS normalisation.
+//! Operators for layer and RMS normalization.
 
 use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
@@ -15,7 +15,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.layer_norm",
         infer_norm,
-        "Layer normalisation: normalises over `axes` to mean 0 and variance 1, then applies `gamma` and `beta`.",
+        "Layer normalization: normalizes over `axes` to mean 0 and variance 1, then applies `gamma` and `beta`.",
     )
     .operands(&["data", "gamma", "beta"])
     .attrs(&[
@@ -31,7 +31,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.rms_norm",
         infer_norm,
-        "RMS normalisation: divides by the root mean square over `axes`, then multiplies by `weight`.",
+        "RMS normalization: divides by the root mean square over `axes`, then multiplies by `weight`.",
     )
     .operands(&["data", "weight"])
     .attrs(&[("axes", Default::Ints(&[-1])), ("epsilon", Default::Float(1e-5))])
@@ -55,7 +55,7 @@ fn infer_norm(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type_like(&t, t.dtype))
 }
 
-/// Checks that parameter `i` has the dims of the normalised axes of the data.
+/// Checks that parameter `i` has the dims of the normalized axes of the data.
 ///
 /// # Errors
 /// If the parameter has another type or rank, or a dim provably differs.
@@ -88,8 +88,8 @@ pub(super) fn check_param(
 
 // ---- lowering ----
 
-/// Reads the data, the normalised axes, and the parameters. The dims of the parameters are assumed
-/// to equal the normalised dims of the data, which the loop function checks.
+/// Reads the data, the normalized axes, and the parameters. The dims of the parameters are assumed
+/// to equal the normalized dims of the data, which the loop function checks.
 fn norm_operands(
     ctx: &mut LegalizeCtx<'_>,
 ) -> Result<(Value, Vec<usize>, Vec<Value>), LegalizeError> {

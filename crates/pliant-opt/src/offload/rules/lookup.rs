@@ -1,6 +1,6 @@
 //! # What it does
 //! Replaces elementwise functions from one 8-bit tensor to 8-bit integers by the kernel `lookup` and a table of their 256 results.
-//! Quantised models contain such functions: an activation between a dequantisation and a quantisation, or a change of scale. The
+//! Quantized models contain such functions: an activation between a dequantization and a quantization, or a change of scale. The
 //! table is the same function of the constants -128 to 127 or 0 to 255, which
 //! [`FoldConstant`](crate::canonicalize::fold_constant) evaluates.
 //!

@@ -1,7 +1,7 @@
 //! # What it does
 //! Packs constant right operands of matmuls into panels ([`pliant_tensor::pack_panels`]) of the shape `[panels, k, width]`, which
 //! kernels read sequentially. The matmul becomes `R.call_tir` of a loop function over the packed constant. The default schedule
-//! (`pliant-tir/src/schedule/gemm.rs`) recognises this function and calls the kernel library. The executable contains the packed
+//! (`pliant-tir/src/schedule/gemm.rs`) recognizes this function and calls the kernel library. The executable contains the packed
 //! constant, so nothing is packed at run time. The bias of `R.linear` becomes an addition.
 //!
 //! With the setting `precision="bf16"`, float32 constants are rounded to bfloat16, and the matmul becomes a call of the kernel
