@@ -49,7 +49,7 @@ pub(crate) fn remark_slow_loops(lowered: &IRModule, remarks: &Remarks) {
 /// // The rule packs constant right operands only.
 /// let mut missed = explanation.remarks.iter().filter(|r| r.kind == RemarkKind::Missed);
 /// assert!(missed.any(|remark| &*remark.rule == "matmul_packed"));
-/// assert!(explanation.to_string().contains("Kept in loops:"));
+/// assert!(explanation.to_string().contains("Kept in loop functions:"));
 /// # Ok(())
 /// # }
 /// ```
@@ -89,7 +89,7 @@ impl fmt::Display for Explanation {
             let location = self.location(r);
             format!("{} {location}: rule {} does not apply: {}", r.subject, r.rule, r.message)
         });
-        section(f, "Kept in loops", missed)?;
+        section(f, "Kept in loop functions", missed)?;
         let slow = of_kind(RemarkKind::Analysis).map(|r| format!("{}: {}", r.function, r.message));
         section(f, "Slow loops", slow)
     }
