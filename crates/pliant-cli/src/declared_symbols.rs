@@ -56,8 +56,8 @@ fn symbol_names(text: &str) -> Vec<String> {
     names
 }
 
-/// Returns the declaration for a dim of a model input, given its text such as `n * 2`; `None` if
-/// the dim contains no declared symbol.
+/// Returns what `--shape` declares about a dim of a model input, given the dim's text such as `n * 2`: a range if the dim is a
+/// symbol with several sizes, otherwise the text with the sizes of symbols inserted. `None` if nothing is declared.
 fn declaration(text: &str, declared: &[Axis]) -> Option<DynamicDim> {
     if let Some(axis) = declared.iter().find(|f| f.symbol == text)
         && let (Some(&min), Some(&max)) = (axis.sizes.iter().min(), axis.sizes.iter().max())

@@ -55,7 +55,7 @@ pub fn read(path: &Path, err: &mut dyn Write) -> Result<Source, Failure> {
     read_with_symbols(path, &[], true, err)
 }
 
-/// Reads a module like [`read`], with sizes or ranges declared for the symbols of an ONNX model. With
+/// Reads the module of an ONNX model or a script. `declared` contains sizes or ranges of the symbols of an ONNX model. With
 /// `allow_specialization`, the import may specialise symbols to fixed sizes.
 fn read_with_symbols(
     path: &Path,
@@ -171,7 +171,7 @@ pub fn build(
     build_with_symbols(path, &[], args, err)
 }
 
-/// Compiles or loads a program like [`build`], with sizes or ranges declared for the symbols of an ONNX model.
+/// Compiles or loads the program at the path. `declared` contains sizes or ranges of the symbols of an ONNX model.
 ///
 /// # Errors
 /// As for [`build`], or if no input has a declared symbol.

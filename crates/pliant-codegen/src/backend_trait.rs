@@ -74,7 +74,8 @@ pub trait Backend: Send + Sync {
     fn object_vector_bytes(&self, target: &ObjectTarget) -> Result<Option<usize>, CodegenError>;
 
     /// Compiles lowered loop functions to one relocatable object file in ELF format. The file defines a single global symbol, the
-    /// header of the program (`pliant_exec::ahead_of_time_abi`). `data_of` creates the data of the file when the code is known.
+    /// header of the program (`pliant_exec::ahead_of_time_abi`). `data_of` creates the contents of the file besides the machine
+    /// code; it is called after the code has been generated.
     ///
     /// # Errors
     /// The errors of [`compile`](Self::compile) and of `data_of`; [`CodegenError::Host`] also if the code generator does not know

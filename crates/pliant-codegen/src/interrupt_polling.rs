@@ -9,11 +9,11 @@ pub const POLL_PERIOD_LOG2: u32 = 16;
 /// How often a counted loop polls the interrupt flag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PollFrequency {
-    /// In every iteration.
+    /// The loop polls in every iteration.
     EveryIteration,
-    /// Once in `2 ** POLL_PERIOD_LOG2` iterations, so that the cost of a poll is negligible.
+    /// The loop polls once in `2 ** POLL_PERIOD_LOG2` iterations, so that the cost of a poll is negligible.
     Periodic,
-    /// Not at all: the loop is short.
+    /// The loop never polls, because it is short.
     Never,
 }
 

@@ -38,7 +38,7 @@ pub struct ObjectCode<'a> {
     pub cpu_features: &'a [String],
 }
 
-/// The data of an object file.
+/// The contents of an object file besides its machine code.
 #[derive(Clone, Debug, Default)]
 pub struct ProgramData {
     /// The name of the symbol of the program's header (`pliant_exec::ahead_of_time_abi::ProgramHeader`).
@@ -47,9 +47,10 @@ pub struct ProgramData {
     pub executable: Vec<u8>,
     /// The encoded `pliant_exec::ahead_of_time_abi::ProgramDescription`.
     pub description: Vec<u8>,
-    /// The table of imports: those of the code, followed by others.
+    /// The functions of the run-time library in the file's table of imports: those that the code calls, followed by those that only
+    /// the run-time library calls.
     pub imports: Vec<Import>,
 }
 
-/// Creates the data of an object file when its code is known.
+/// A function that creates the contents of an object file besides its machine code. It is called after the code has been generated.
 pub type DataOf<'a> = &'a (dyn Fn(ObjectCode<'_>) -> Result<ProgramData, CodegenError> + Sync);

@@ -13,14 +13,14 @@ use rustc_hash::FxHashSet;
 /// Number of requirements that `pliant_check_tensor` checks: rank, element type and layout.
 pub const TENSOR_REQUIREMENTS: usize = 3;
 
-/// One step of a prologue.
+/// One step of the prologue of a loop function, which loads and checks its arguments.
 #[derive(Clone, Debug)]
 pub enum PrologueStep {
     /// Loads the scalar argument at `position`, checks its range, and defines the parameter.
     LoadScalar {
         /// The position of the argument.
         position: usize,
-        /// The parameter, and its type.
+        /// The variable of the parameter, which the step defines, and its type.
         param: (Var, Ty),
         /// The range that the value must have; `None` if every value is valid.
         range: Option<RangeCheck>,
@@ -45,20 +45,20 @@ pub enum PrologueStep {
         position: usize,
         /// Which sizes to load.
         list: SizeList,
-        /// What to do with each of them, in order.
+        /// The range and the use of each dim or stride, in order.
         sizes: Vec<LoadedSize>,
     },
     /// Defines a variable as 0: the element offset of a buffer parameter, for which the ABI guarantees 0.
     DefineZero(Var),
-    /// Checks a dim or stride that [`SizeUse::Defer`] has kept under this number.
+    /// Checks a dim or stride that an earlier step has loaded and kept under this number ([`SizeUse::Defer`]).
     CheckDeferred(usize, SizeCheck),
-    /// Checks that an element offset is 0.
+    /// Checks that the element offset of a buffer parameter, the expected value of the [`SizeCheck`], is 0.
     CheckZero(SizeCheck),
     /// Makes the elements of a buffer parameter accessible. The buffer's sizes are defined at this point.
     BindBuffer {
         /// The position of the argument.
         position: usize,
-        /// The buffer.
+        /// The buffer that the parameter stands for.
         buffer: Buffer,
     },
 }
@@ -66,9 +66,9 @@ pub enum PrologueStep {
 /// A list of sizes in the descriptor of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizeList {
-    /// The dims.
+    /// The dims of the tensor.
     Shape,
-    /// The strides, in elements.
+    /// The strides of the tensor, in elements.
     Strides,
 }
 
@@ -84,30 +84,30 @@ pub struct LoadedSize {
 /// What a dim or stride of a tensor argument is used for.
 #[derive(Clone, Debug)]
 pub enum SizeUse {
-    /// It is the value of this variable.
+    /// The size defines this variable.
     Define(Var),
-    /// It must equal an expression whose variables are all defined.
+    /// The size must equal an expression whose variables are all defined.
     Check(SizeCheck),
-    /// It must equal an expression with variables that later arguments define. [`PrologueStep::CheckDeferred`] with this number
-    /// contains the check.
+    /// The size must equal an expression with variables that later arguments define. It is kept under this number, and the step
+    /// [`PrologueStep::CheckDeferred`] with the number checks it.
     Defer(usize),
 }
 
-/// The check that a value equals an expression.
+/// The check that a dim, stride or offset equals an expression.
 #[derive(Clone, Debug)]
 pub struct SizeCheck {
-    /// The expression.
+    /// The expression that the size must equal.
     pub expected: Expr,
     /// The error message (a shape error) if the values differ, or if the expression overflows.
     pub message: String,
 }
 
-/// The check that a value is in the range from `min` to [`SIZE_LIMIT`].
+/// The check that a size or a scalar argument is in the range from `min` to [`SIZE_LIMIT`].
 #[derive(Clone, Debug)]
 pub struct RangeCheck {
-    /// The minimum: 0 or negative.
+    /// The minimum of the range: 0 or negative.
     pub min: i64,
-    /// The error message (a shape error).
+    /// The error message (a shape error) if the value is not in the range.
     pub message: String,
 }
 
@@ -167,7 +167,7 @@ struct Planner<'f> {
     f: &'f PrimFunc,
     /// The variables that the steps so far define.
     defined: FxHashSet<Var>,
-    /// The checks that follow after all variables are defined.
+    /// The checks that follow after the arguments have defined all variables.
     deferred: Vec<PrologueStep>,
 }
 

@@ -204,7 +204,8 @@ impl FuncGen<'_, '_> {
         ExprValue::Lanes(out)
     }
 
-    /// Like [`FuncGen::map_lanes`], for operations whose code generation may fail.
+    /// Generates code that applies an operation to each lane of vectors, or once to scalars, as [`FuncGen::map_lanes`] does. Fails
+    /// with the first error of the operation. `ty` is the type of the result.
     pub fn try_map_lanes(
         &mut self,
         args: &[(ExprValue, Ty)],

@@ -42,7 +42,8 @@ impl CodeTarget {
         self.isa_with_allocator("backtracking")
     }
 
-    /// Like [`isa`](Self::isa), but with a register allocator that takes linear time and spills more values to the stack.
+    /// Returns Cranelift's description of the CPU with the single-pass register allocator, which takes linear time and spills more
+    /// values to the stack than the default allocator.
     pub fn single_pass_isa(&self) -> Result<OwnedTargetIsa, String> {
         self.isa_with_allocator("single_pass")
     }

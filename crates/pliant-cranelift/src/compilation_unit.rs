@@ -147,7 +147,8 @@ impl Unit {
         })
     }
 
-    /// Returns the address of a function of the run-time library as a value. `address` is its address in this process.
+    /// Returns the address of a function of the run-time library as a machine value. In code for this process, the value is the
+    /// constant `address`. In an object file, it is loaded from the table of imports.
     pub fn import_address(
         &mut self,
         b: &mut FunctionBuilder<'_>,
@@ -171,7 +172,8 @@ impl Unit {
         func
     }
 
-    /// Returns the address of constant data as a value. In memory, it is an absolute address, as in [`Unit::func_ref`].
+    /// Returns the address of constant data as a machine value. In code for this process, it is an absolute address, because the
+    /// data may be more than 2 GB away from the code.
     pub fn data_address(&mut self, b: &mut FunctionBuilder<'_>, id: DataId) -> Value {
         let data = self.module.declare_data_in_func(id, b.func);
         if matches!(self.module, CodeModule::Memory(_))
@@ -305,7 +307,8 @@ fn generate_functions(
     if unsupported.is_empty() { Ok(generated) } else { Err(CodegenError::Unsupported(unsupported)) }
 }
 
-/// Compiles loop functions to an object file, with the data that `data_of` creates.
+/// Compiles loop functions to an object file. After the code is generated, `data_of` creates the rest of the file's contents: the
+/// encoded executable, the description of the program and the list of imports.
 ///
 /// # Errors
 /// If [`compile_unit`] or `data_of` fails.

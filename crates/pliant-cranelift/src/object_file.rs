@@ -17,7 +17,7 @@ use crate::function_builder::constant_mem_flags;
 /// An object file under construction.
 pub(crate) struct ObjectFile {
     pub module: ObjectModule,
-    /// The table of imports.
+    /// The table of imports, which contains the addresses of the functions of the run-time library that the code calls.
     import_table: DataId,
     imports: IndexSet<Import>,
 }
@@ -36,7 +36,7 @@ impl ObjectFile {
         Ok(ObjectFile { module, import_table, imports: IndexSet::new() })
     }
 
-    /// Loads the address of an import from the table.
+    /// Emits a load of the address of an imported function from the table of imports. Adds the import to the table if it is new.
     pub fn load_import(&mut self, b: &mut FunctionBuilder<'_>, import: Import) -> Value {
         let (position, _) = self.imports.insert_full(import);
         let table = self.module.declare_data_in_func(self.import_table, b.func);
@@ -44,7 +44,7 @@ impl ObjectFile {
         b.ins().load(types::I64, constant_mem_flags(), table, (8 * position) as i32)
     }
 
-    /// Returns the imports so far, in the order of the table.
+    /// Returns the functions of the run-time library that the code calls so far, in the order of the table of imports.
     pub fn imports(&self) -> Vec<Import> {
         self.imports.iter().cloned().collect()
     }
@@ -87,7 +87,7 @@ impl ObjectFile {
         self.module.finish().emit().map_err(|e| e.to_string())
     }
 
-    /// Defines the table of imports, with the addresses of those that are symbols.
+    /// Defines the table of imports. The linker stores the addresses of imports that are symbols; the other entries are 0.
     fn define_imports(&mut self, imports: &[Import]) -> Result<(), String> {
         let mut table = DataDescription::new();
         table.define(vec![0; 8 * imports.len().max(1)].into());
@@ -105,7 +105,7 @@ impl ObjectFile {
         self.module.define_data(self.import_table, &table).map_err(|e| e.to_string())
     }
 
-    /// Defines read-only data.
+    /// Adds read-only data to the file, under the local symbol `name`.
     fn define(&mut self, name: &str, bytes: Vec<u8>, alignment: u64) -> Result<DataId, String> {
         let id = self.module.declare_data(name, Linkage::Local, false, false);
         let id = id.map_err(|e| e.to_string())?;

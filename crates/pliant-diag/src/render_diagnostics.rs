@@ -56,7 +56,8 @@ fn source_of<'a>(diagnostic: &Diagnostic, sources: &'a SourceMap) -> Option<&'a 
     sources.get(diagnostic.span.file)
 }
 
-/// An excerpt of a source file, with the ranges to be underlined in it.
+/// An excerpt of a source file, with the ranges that a diagnostic marks in it. Each range has a flag for the primary location, and
+/// the text beside it.
 struct Window {
     name: String,
     first_line: usize,
@@ -101,8 +102,8 @@ fn clamp(file: &SourceFile, span: Span) -> Range<usize> {
     start..end.max(start)
 }
 
-/// Cuts the lines that contain the marked ranges out of a file. The lines keep their original
-/// indentation.
+/// Cuts the lines that contain the marked ranges out of a file. The lines keep their original indentation. Each mark is a range, a
+/// flag for the primary location, and the text beside the range.
 fn window(file: &SourceFile, marks: &[(Range<usize>, bool, Option<String>)]) -> Window {
     let text = &file.text;
     let first = marks.iter().map(|m| m.0.start).min().unwrap_or(0);

@@ -298,7 +298,8 @@ impl KernelRuntime {
         unsafe { (*self.interrupt).load(Ordering::Relaxed) }
     }
 
-    /// Reports an error of a library kernel. Returns the status that the kernel must return.
+    /// Reports an error of a library kernel. `kind` is one of the `FAILED_*` constants. Returns the status that the kernel must
+    /// return.
     pub fn fail(&self, kind: u64, message: &str) -> i64 {
         // SAFETY: the text is valid during the call, and the runtime is this one.
         unsafe { (self.report_error)(self, kind, message.as_ptr(), message.len() as u64) }

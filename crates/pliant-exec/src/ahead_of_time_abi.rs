@@ -12,14 +12,16 @@ use serde::{Deserialize, Serialize};
 use crate::ExecError;
 use crate::abi::LoopFn;
 
-/// The version of this interface. A header with another version is rejected.
+/// The version of the interface between programs that were compiled ahead of time and the run-time library. The library rejects
+/// programs with another version.
 pub const PROGRAM_HEADER_VERSION: u64 = 1;
 
-/// The first symbol that an object file defines for a program. All fields have 8 bytes.
+/// The header of a program that was compiled ahead of time: the data of the only global symbol in its object file. All fields have
+/// 8 bytes.
 #[repr(C)]
 #[derive(Debug)]
 pub struct ProgramHeader {
-    /// [`PROGRAM_HEADER_VERSION`].
+    /// The version of the interface: [`PROGRAM_HEADER_VERSION`].
     pub version: u64,
     /// The address of the executable, in the file format of executables. A multiple of [`EXECUTABLE_ALIGNMENT`].
     pub executable: *const u8,
@@ -31,12 +33,14 @@ pub struct ProgramHeader {
     pub description_len: u64,
     /// The entry points of the loop functions, in the order of [`ProgramDescription::loop_functions`].
     pub loop_functions: *const LoopFn,
-    /// The table of imports, in the order of [`ProgramDescription::imports`]. The linker stores the addresses of symbols, and the
-    /// run-time library those of functions that it finds by name.
+    /// The addresses of the functions of the run-time library that the program calls, in the order of
+    /// [`ProgramDescription::imports`]. The linker stores the addresses of symbols, and the run-time library those of functions
+    /// that it finds by name.
     pub imports: *const AtomicUsize,
 }
 
-/// The alignment of the executable in an object file, in bytes, with which its constants are used in place.
+/// The alignment in bytes of the executable in an object file. It allows the constants of the executable to be used in place,
+/// without a copy.
 pub const EXECUTABLE_ALIGNMENT: u64 = 64;
 
 // SAFETY: the header is constant data of a loaded object file, and the table of imports consists of atomics.
@@ -47,7 +51,7 @@ unsafe impl Send for ProgramHeader {}
 /// What the machine code of a program provides and requires.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct ProgramDescription {
-    /// The loop functions.
+    /// The loop functions, in the order of their entry points in [`ProgramHeader::loop_functions`].
     pub loop_functions: Vec<LoopFunctionDescription>,
     /// The functions of the run-time library that the program calls.
     pub imports: Vec<Import>,
@@ -69,15 +73,16 @@ pub struct LoopFunctionDescription {
 pub enum Import {
     /// The entry point of a library kernel.
     Kernel(String),
-    /// A function of the table of external functions, or one that the host has registered. The run-time library finds it by name.
+    /// A native function that the run-time library finds by this name: one of its own, or one that was registered for
+    /// `T.call_extern`.
     Function(String),
-    /// The function that registers a group of host functions: `extern "C" fn()`. Machine code does not call it, but the run-time
-    /// library does before it links the program.
+    /// The function that registers a group of packed functions, given by the name of the group: `extern "C" fn()`. The run-time
+    /// library calls it before it links the program; machine code does not call it.
     HostFunctions(String),
 }
 
 impl Import {
-    /// Returns the symbol that the entry of the table refers to; `None` if the run-time library finds the function by name.
+    /// Returns the linker symbol of the imported function; `None` if the run-time library finds the function by name.
     pub fn symbol(&self) -> Option<String> {
         match self {
             Import::Kernel(name) => Some(kernel_symbol(name)),

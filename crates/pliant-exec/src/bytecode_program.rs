@@ -162,7 +162,7 @@ impl fmt::Display for Param {
     }
 }
 
-/// A function that consists of bytecode, as opposed to compiled loop functions and host functions.
+/// A function that consists of bytecode, as opposed to loop functions, builtins and packed functions.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct VmFunction {
     /// The name of the bytecode function.
@@ -226,7 +226,7 @@ pub enum FuncDef {
     Vm(VmFunction),
     /// A compiled loop function, with its signature.
     LoopFunc(LoopFuncInfo),
-    /// A builtin or registered host function, looked up by name when the executable is linked.
+    /// A builtin, or a packed function (a Rust or Python function), looked up by this name when the executable is linked.
     Packed(String),
 }
 

@@ -161,7 +161,7 @@ impl Executable {
         Executable::map_file(path).map_err(|error| error.in_file(path))
     }
 
-    /// Maps a file like [`Executable::load`]. Only I/O errors contain the path.
+    /// Maps an executable file into memory and decodes it, for [`Executable::load`]. Only I/O errors contain the path.
     fn map_file(path: &Path) -> Result<Executable, ExecError> {
         // Checked before opening, because opening a pipe blocks until it has a writer.
         if !std::fs::metadata(path).map_err(|e| at_path(path, &e))?.is_file() {

@@ -85,7 +85,7 @@ pub struct BodyEntries {
     pub loop_func: BodyCall,
     /// Executes `vm.builtin.call_tir_dyn`: calls a loop function that is passed as an operand.
     pub dynamic: BodyCall,
-    /// Calls a packed function (a host function).
+    /// Calls a packed function: a Rust or Python function that programs call by name.
     pub packed: BodyCall,
     /// Enters a bytecode function: pushes its frame. Never returns 0.
     pub function: BodyCall,

@@ -90,14 +90,13 @@ pub fn builtin_arity(name: &str) -> Option<BuiltinArity> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i64)]
 pub enum MatchShapeCode {
-    /// The code checks that the dim equals the operand.
+    /// `match_shape` checks that the dim equals the operand, an immediate.
     AssertEqualToImm = 0,
-    /// The code stores the dim in the slot of the shape heap whose index is the operand.
+    /// `match_shape` stores the dim in the slot of the shape heap whose index is the operand.
     StoreToHeap = 1,
-    /// The code ignores the dim and the operand.
+    /// `match_shape` ignores the dim and the operand.
     NoOp = 2,
-    /// The code checks that the dim equals the value in the slot of the shape heap whose index is
-    /// the operand.
+    /// `match_shape` checks that the dim equals the value in the slot of the shape heap whose index is the operand.
     AssertEqualToLoad = 3,
 }
 

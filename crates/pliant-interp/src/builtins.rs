@@ -137,7 +137,7 @@ pub(crate) fn condition(value: &Value) -> Result<bool> {
     }
 }
 
-/// The builtins that may be called without the prefix `vm.builtin.`.
+/// The builtins that old programs may call without the prefix `vm.builtin.`.
 pub(crate) const UNPREFIXED: &[&str] =
     &["alloc_shape_heap", "free_storage", "free_tensor", "load_shape", "store_shape"];
 

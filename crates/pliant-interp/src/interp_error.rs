@@ -77,7 +77,7 @@ pub struct InterpError {
 pub struct TraceEntry {
     /// A description of the location, such as `'lv' in main`.
     pub what: String,
-    /// The source location of a binding; empty if the location is not a binding.
+    /// The position in the source text, if the entry describes a binding; otherwise empty.
     pub span: Span,
 }
 

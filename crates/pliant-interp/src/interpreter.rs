@@ -80,7 +80,8 @@ thread_local! {
     static RUN_CONTEXT: RefCell<Option<RunContext>> = const { RefCell::new(None) };
 }
 
-/// Runs a function like [`run`], with the given options.
+/// Runs a graph function or loop function of the module with the given options. A loop function writes to its tensor arguments and
+/// returns the empty tuple.
 ///
 /// # Errors
 /// The same errors as [`run`].
@@ -254,7 +255,8 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    /// Calls a packed function: a builtin, a function of the host, or a function of the module.
+    /// Calls a packed function: a builtin, a function of the host (the program that runs the interpreter), or a function of the
+    /// module.
     pub fn call_packed(&mut self, name: &str, args: &[Value]) -> Result<Value> {
         if let Some(result) = builtins::call(self, name, args) {
             return result.map_err(|e| e.at(|| format!("builtin '{name}'")));

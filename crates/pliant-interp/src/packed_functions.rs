@@ -1,4 +1,4 @@
-//! [`PackedFuncs`]: the packed functions of the host that a run can call.
+//! [`PackedFuncs`]: the packed functions that the host, the program that runs the interpreter, provides.
 
 use std::collections::BTreeMap;
 

@@ -35,7 +35,7 @@ pub enum Value {
     Storage(Storage),
     /// A function that can be called.
     Func(Func),
-    /// An opaque object of the host.
+    /// An object that is opaque to the interpreter. The host, the program that runs the interpreter, creates and uses it.
     Object(Arc<dyn Any + Send + Sync>),
 }
 
@@ -50,20 +50,20 @@ pub enum Func {
     Closure(Arc<Closure>),
     /// A function together with captured values, which a call passes after the other arguments.
     Bound(Arc<Func>, Arc<[Value]>),
-    /// A host function without a registered name.
+    /// A function of the host (the program that runs the interpreter) that is not registered under a name.
     Host(Arc<HostFunc>),
 }
 
-/// The implementation of a host function.
+/// The implementation of a function of the host, the program that runs the interpreter. The error is a message.
 type HostCall = dyn Fn(&[Value]) -> Result<Value, String> + Send + Sync;
 
-/// A function of the host that is used as a value.
+/// A function of the host (the program that runs the interpreter) that is used as a value.
 pub struct HostFunc {
     /// The name of the function in messages.
     pub name: Arc<str>,
     /// The implementation of the function.
     pub call: Box<HostCall>,
-    /// The host object that the function represents.
+    /// The object of the host from which this function was created, such as a function of the VM.
     pub object: Arc<dyn Any + Send + Sync>,
 }
 

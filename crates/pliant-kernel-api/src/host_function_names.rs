@@ -5,8 +5,8 @@
 //! non-constant. A dynamic sequence is a tuple. A chain is the linked list of values that the iterations of a loop collect.
 //! Appending to it does not copy the existing items.
 
-/// The prefix of the names of the matmul functions, which the offload backend `gemm` calls:
-/// `pliant.gemm[.t][.bias][.activation]`.
+/// The common prefix of the names of the matmul functions, `pliant.gemm[.t][.bias][.activation]`, which programs of the offload
+/// backend `gemm` call. `.t` transposes the right operand, `.bias` adds a bias, and the last part names an activation.
 pub const GEMM: &str = "pliant.gemm";
 /// The activations that the matmul functions can apply, each as (operator, suffix of the function's name).
 pub const GEMM_ACTIVATIONS: &[(&str, &str)] = &[
@@ -60,7 +60,7 @@ pub const INPUT: &str = "pliant.onnx.input";
 /// the results of the node. Arguments: `node, operands...`.
 pub const NODE: &str = "pliant.onnx.node";
 
-/// The names of the host functions that imported ONNX models call.
+/// The names of all functions that imported ONNX models call, besides library kernels.
 pub const ALL: &[&str] = &[
     SEQUENCE,
     SEQUENCE_INSERT,

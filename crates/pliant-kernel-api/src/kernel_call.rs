@@ -246,7 +246,8 @@ impl Call {
         Ok(sizes)
     }
 
-    /// Like [`Self::check`], but adds the sizes to the empty table `sizes`, which avoids a copy.
+    /// Checks the call against the declaration of the kernel, as [`Self::check`] does. Adds the sizes of the named dims to `sizes`,
+    /// which must be empty, instead of returning them.
     ///
     /// # Errors
     /// The same errors as [`Self::check`].

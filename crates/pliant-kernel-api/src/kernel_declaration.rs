@@ -28,8 +28,8 @@ pub struct Kernel {
     pub relations: fn(&Call, &Sizes) -> Result<(), String>,
     /// Returns the number of arithmetic operations of a call. An addition and a multiplication count as two.
     pub flops: fn(&Call, &Sizes) -> f64,
-    /// Computes the results of a checked call by loops over elements, in float64. The result is an error if an access
-    /// fails, or if the step budget is exhausted.
+    /// Computes the results of a checked call by loops over elements, in float64. The result is an error if an access fails, or if
+    /// the run exceeds its step budget (the maximum number of interpreter steps).
     pub reference: fn(&mut reference::Args<'_>) -> reference::Result<()>,
 }
 

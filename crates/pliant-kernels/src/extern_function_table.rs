@@ -1,4 +1,4 @@
-//! The table of functions that generated code may call, including those that the host registers.
+//! The table of functions that generated code may call by name, including those that the application registers.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -68,7 +68,7 @@ fn build() -> Vec<ExternFn> {
     table
 }
 
-/// Returns the registered functions on scalars, and the function that checks a tensor argument.
+/// Returns the built-in scalar functions, such as `pliant_exp_f32`, and the function that checks a tensor argument.
 fn scalar_functions() -> Vec<ExternFn> {
     table! {
         "pliant_check_tensor" = tensor_argument_check::check_tensor: (Ptr, I64, I64, I64) -> I64;
@@ -134,7 +134,7 @@ pub fn extern_fns() -> &'static [ExternFn] {
     TABLE.get_or_init(build)
 }
 
-/// Returns the registered function with this name, or `None`.
+/// Returns the function with this name, which is built in or registered by the application; `None` if there is none.
 pub fn extern_fn(name: &str) -> Option<&'static ExternFn> {
     static INDEX: OnceLock<HashMap<&'static str, &'static ExternFn>> = OnceLock::new();
     let index = INDEX.get_or_init(|| extern_fns().iter().map(|f| (f.name, f)).collect());
@@ -148,11 +148,11 @@ pub fn extern_fn(name: &str) -> Option<&'static ExternFn> {
     })
 }
 
-/// The functions that the host has registered. Entries are never removed, since machine code may
+/// The functions that the application has registered with [`register_symbol`]. Entries are never removed, since machine code may
 /// contain their addresses.
 static HOST_SYMBOLS: RwLock<Vec<&'static ExternFn>> = RwLock::new(Vec::new());
 
-/// The reason why a host function was not registered.
+/// The reason why [`register_symbol`] did not register a function of the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SymbolError {
     /// Another function already has the name.
@@ -178,16 +178,14 @@ impl fmt::Display for SymbolError {
 
 impl std::error::Error for SymbolError {}
 
-/// Registers a host function that programs may call as `T.call_extern("<result>", "<name>",
-/// args...)`.
+/// Registers a function of the application, which programs may then call as `T.call_extern("<result>", "<name>", args...)`.
 ///
 /// # Errors
 /// The name is taken, or a parameter or the result is an address.
 ///
 /// # Safety
-/// `address` must be the address of a function with the C calling convention and these parameters
-/// and result. The function must be callable from any thread for the rest of the process, and must
-/// not unwind.
+/// `address` must be the address of a function with the C calling convention and these parameters and result. The function must be
+/// callable from any thread for the rest of the process, and must not unwind.
 pub unsafe fn register_symbol(
     name: &str,
     address: *const (),

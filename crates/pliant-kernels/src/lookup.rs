@@ -24,9 +24,9 @@ const PIECE: usize = 1 << 16;
 /// A table with one result for each value of a byte.
 type Table = [u8; ENTRIES as usize];
 
-/// The memory that the pieces read and write.
+/// The elements that are looked up, and their results. Each piece of work processes a part of them.
 struct Elements {
-    /// The address of the first argument.
+    /// The address of the first element to look up.
     x: *const u8,
     /// The address of the first result.
     out: *mut u8,
@@ -61,7 +61,7 @@ impl Implementation for Lookup {
     }
 }
 
-/// A function that writes the results of `count` adjacent arguments.
+/// A function that looks up `count` adjacent elements at `x` in a table, and writes the results to `out`.
 type LookupFn = unsafe fn(x: *const u8, out: *mut u8, count: usize, table: &Table);
 
 /// Returns the fastest implementation for this machine.
@@ -76,7 +76,7 @@ fn implementation() -> LookupFn {
     lookup_bytes
 }
 
-/// Looks up one element after the other.
+/// Looks up `count` elements at `x` one after the other, and writes the results to `out`.
 ///
 /// # Safety
 /// `count` elements of `x` are readable, and `count` elements of `out` are writable.
@@ -87,10 +87,10 @@ unsafe fn lookup_bytes(x: *const u8, out: *mut u8, count: usize, table: &Table) 
     }
 }
 
-/// Looks up 64 elements at a time.
+/// Looks up `count` elements at `x`, 64 at a time with AVX-512, and writes the results to `out`.
 ///
 /// # Safety
-/// The conditions of [`lookup_bytes`] hold, and the machine has these instructions.
+/// The conditions of [`lookup_bytes`] hold, and the machine has AVX-512 with BW and VBMI.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 unsafe fn lookup_avx512(x: *const u8, out: *mut u8, count: usize, table: &Table) {

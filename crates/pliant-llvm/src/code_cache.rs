@@ -23,26 +23,28 @@ use sha2::{Digest, Sha256};
 
 /// The environment variable with the directory of the cache, or `off`.
 const VARIABLE: &str = "PLIANT_CODE_CACHE";
-/// The first bytes of an entry, with the version of its format.
+/// The first bytes of a file of the code cache, with the version of the file format.
 const MAGIC: &[u8; 8] = b"PLNTOBJ1";
-/// Maximum size of an entry in bytes. Larger files are ignored.
+/// Maximum size in bytes of a file of the code cache. Larger files are ignored.
 const MAX_ENTRY_BYTES: u64 = 64 << 20;
-/// Maximum size of all entries together, in bytes. If they are larger, the entries that were used least recently are removed.
+/// Maximum size of all files of the code cache together, in bytes. If they are larger, the files that were used least recently are
+/// removed.
 const MAX_TOTAL_BYTES: u64 = 256 << 20;
-/// Number of entries that a process stores between two checks of the total size. The first check follows the first entry.
+/// Number of files that a process adds to the code cache between two checks of the total size. The first check follows the first
+/// file.
 const ENTRIES_PER_CHECK: usize = 64;
 
-/// The start of the names of files that are being written.
+/// The start of the names of code cache files that are being written.
 const UNFINISHED_PREFIX: &str = ".unfinished-";
 
 type Hash = [u8; 32];
 
-/// The key of an entry: a hash of everything that determines the object code.
+/// The key of object code in the code cache: a hash of everything that determines the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CacheKey(Hash);
 
 impl CacheKey {
-    /// Returns the key of a module before `passes` optimize it.
+    /// Returns the key of the object code to which LLVM compiles a module with `passes`. The module is not optimized yet.
     pub fn of(module: &Module<'_>, passes: &str) -> CacheKey {
         let mut hash = Sha256::new();
         let (major, minor, patch) = inkwell::support::get_llvm_version();
@@ -62,7 +64,7 @@ impl CacheKey {
 #[derive(Debug)]
 pub(crate) struct CodeCache {
     directory: PathBuf,
-    /// The number of entries that this process has stored.
+    /// The number of entries that this process has added to the cache.
     stored: AtomicUsize,
 }
 
@@ -83,7 +85,7 @@ impl CodeCache {
         metadata.map(|_| CodeCache { directory, stored: AtomicUsize::new(0) })
     }
 
-    /// Returns the object code of a key; `None` if there is no valid entry.
+    /// Returns the object code with this key; `None` if the cache does not contain it or its file is damaged.
     pub fn load(&self, key: CacheKey) -> Option<Vec<u8>> {
         let path = self.directory.join(key.file_name());
         // Opening a pipe does not wait for a writer.
@@ -104,7 +106,7 @@ impl CodeCache {
         Some(object.to_vec())
     }
 
-    /// Stores the object code of a key.
+    /// Stores object code in the cache under a key.
     pub fn store(&self, key: CacheKey, object: &[u8]) {
         let written = self.write(key, object);
         let stored = self.stored.fetch_add(1, Ordering::Relaxed);

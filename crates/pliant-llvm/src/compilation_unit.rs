@@ -31,7 +31,7 @@ use crate::code_target::{CodeTarget, MAX_FRAME_BYTES};
 use crate::function_builder::{Gen, GenError, internal};
 use crate::object_file::{ImportTable, add_data};
 
-/// LLVM's passes for a unit.
+/// The LLVM pass pipeline that optimizes a compilation unit.
 const PASSES: &str = "default<O2>";
 
 /// The object code of a compilation unit.
@@ -86,7 +86,8 @@ impl<'ctx> Unit<'ctx> {
         function
     }
 
-    /// Returns the address of a function of the run-time library as a value. `address` is its address in this process.
+    /// Returns the address of a function of the run-time library as an LLVM value. In code for this process, it is the address of a
+    /// symbol, which is linked to `address`. In an object file, it is loaded from the table of imports.
     pub fn import_address(
         &self,
         builder: &Builder<'ctx>,
@@ -197,7 +198,8 @@ pub(crate) fn compile_unit(
     Ok(CompiledUnit { object, symbols: unit.symbols.into_inner(), functions })
 }
 
-/// Compiles loop functions to an object file, with the data that `data_of` creates.
+/// Compiles loop functions to an object file. After the code is generated, `data_of` creates the rest of the file's contents: the
+/// encoded executable, the description of the program and the list of imports.
 ///
 /// # Errors
 /// If [`compile_unit`] or `data_of` fails.

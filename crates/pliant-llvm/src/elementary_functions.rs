@@ -42,7 +42,7 @@ impl<'g, 'a, 'ctx, R: Real> Sequences<'g, 'a, 'ctx, R> {
         }
     }
 
-    /// Returns the value of a result. Records an error and returns `fallback` if there is none.
+    /// Returns the value in `result`. If `result` is an error, records the error and returns `fallback`.
     fn value(&mut self, result: Gen<Value<'ctx>>, fallback: Value<'ctx>) -> Value<'ctx> {
         result.unwrap_or_else(|e| {
             self.error.get_or_insert(e);

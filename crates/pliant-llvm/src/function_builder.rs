@@ -58,7 +58,8 @@ pub(crate) struct FailBlock<'ctx> {
     pub status: PhiValue<'ctx>,
 }
 
-/// The values of expressions. A scope contains those computed in a block that does not dominate the blocks after the scope.
+/// The values of expressions computed so far, in a stack of scopes. Each scope belongs to blocks that do not dominate the code
+/// after the scope, so its values are dropped at its end.
 pub(crate) struct Memo<'ctx>(Vec<FxHashMap<Expr, Value<'ctx>>>);
 
 impl Default for Memo<'_> {
@@ -136,7 +137,7 @@ pub(crate) struct FuncGen<'a, 'ctx> {
 }
 
 impl<'a, 'ctx> FuncGen<'a, 'ctx> {
-    /// Starts a machine function. `runtime` is set to null; the caller sets it.
+    /// Creates the state of a new machine function without code. The caller must set the field `runtime`, which is null at first.
     pub fn new(
         unit: &'a Unit<'ctx>,
         f: &'a PrimFunc,
@@ -341,7 +342,8 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
         Ok(())
     }
 
-    /// Returns the value that the current block receives from one of its predecessors.
+    /// Creates a phi instruction of type `ty` in the current block. `incoming` lists the predecessors of the block, each with the
+    /// value that it passes.
     pub fn phi(
         &self,
         ty: BasicTypeEnum<'ctx>,

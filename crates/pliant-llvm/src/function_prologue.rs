@@ -116,7 +116,8 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         self.fail_if(failed, status)
     }
 
-    /// Loads the dims or strides of a tensor argument. `deferred` receives the sizes whose checks are deferred.
+    /// Loads the dims or strides of a tensor argument. A size that can only be checked after later arguments are loaded is added to
+    /// `deferred`, under the number in [`SizeUse::Defer`].
     fn load_sizes(
         &mut self,
         descriptor: PointerValue<'ctx>,
@@ -156,7 +157,8 @@ impl<'ctx> FuncGen<'_, 'ctx> {
     }
 }
 
-/// Returns the requirements on a tensor argument as the words that `pliant_check_tensor` takes.
+/// Returns the requirements on a tensor argument (the rank, the element type, and whether it must be contiguous) as the words that
+/// `pliant_check_tensor` takes.
 fn tensor_words(ndim: usize, dtype: DType, compact: bool) -> [i64; TENSOR_REQUIREMENTS] {
     const { assert!(TENSOR_FAULTS == TENSOR_REQUIREMENTS) }
     let (code, bits) = dtype.to_dlpack();

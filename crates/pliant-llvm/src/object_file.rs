@@ -14,7 +14,8 @@ use pliant_exec::ahead_of_time_abi::{EXECUTABLE_ALIGNMENT, Import, PROGRAM_HEADE
 use crate::compilation_unit::{CompiledFunction, Unit};
 use crate::function_builder::{Gen, internal};
 
-/// The table of imports of an object file under construction.
+/// The table of imports of an object file under construction, which contains the addresses of the functions of the run-time library
+/// that the code calls.
 pub(crate) struct ImportTable<'ctx> {
     /// A temporary global variable that the code refers to instead of the table, until the length of the table is known.
     placeholder: GlobalValue<'ctx>,
@@ -29,7 +30,7 @@ impl<'ctx> ImportTable<'ctx> {
         ImportTable { placeholder, imports: RefCell::default() }
     }
 
-    /// Returns the address of the entry of an import, which is added if it is new.
+    /// Returns the address of the table entry for an imported function. Adds the import to the table if it is new.
     pub fn entry(&self, import: Import) -> PointerValue<'ctx> {
         let (position, _) = self.imports.borrow_mut().insert_full(import);
         let table = self.placeholder.as_pointer_value();
@@ -40,7 +41,7 @@ impl<'ctx> ImportTable<'ctx> {
         unsafe { table.const_gep(bytes, &[offset]) }
     }
 
-    /// Returns the imports so far, in the order of the table.
+    /// Returns the functions of the run-time library that the code calls so far, in the order of the table.
     pub fn imports(&self) -> Vec<Import> {
         self.imports.borrow().iter().cloned().collect()
     }

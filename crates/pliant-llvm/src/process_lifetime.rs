@@ -9,7 +9,8 @@ use std::sync::{Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use pliant_codegen::CodegenError;
 
-/// The lock. Its value is whether the process is exiting.
+/// The lock that compilations hold shared, and that `exit` and `fork` take exclusively. Its value states whether the process is
+/// exiting.
 static EXITING: RwLock<bool> = RwLock::new(false);
 
 thread_local! {

@@ -13,8 +13,8 @@ use crate::Machine;
 
 /// Size of a float32 in bytes.
 const FLOAT: usize = 4;
-/// The unit of the size of a slice, in bytes. The size of a slice is a multiple of this unit, so
-/// that slices contain whole rows of panels of every width.
+/// The unit of the size of a slice, in bytes. A slice is the part of a panel of the right operand that stays in the first-level
+/// cache. The size of a slice is a multiple of this unit, so that slices contain whole rows of panels of every width.
 const SLICE_UNIT: usize = 4096;
 /// Maximum number of pieces into which work is divided.
 pub const MAX_PIECES: usize = 256;

@@ -45,7 +45,8 @@ pub fn find(name: &str) -> Result<CpuLevel, String> {
     level.ok_or_else(|| unknown_cpu(name, &LEVELS.map(|level| level.name)))
 }
 
-/// Returns the message for a CPU that is not one of `known`.
+/// Returns the error message for a CPU name for which no code can be generated. The message lists the valid names, `known`, unless
+/// there are none.
 pub fn unknown_cpu(name: &str, known: &[&str]) -> String {
     match known {
         [] => format!(

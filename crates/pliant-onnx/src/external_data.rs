@@ -94,7 +94,7 @@ fn relative_path(location: &str) -> Result<PathBuf, String> {
     Ok(out)
 }
 
-/// Describes a location outside of the model's folder.
+/// Returns the error message for a location outside of the model's folder.
 fn leaves_folder(location: &str) -> String {
     format!("the external data '{location}' leaves the model's folder")
 }
@@ -124,7 +124,7 @@ fn open_by_component(folder: &OwnedFd, path: &Path, flags: OFlags) -> Result<Own
     current.ok_or(Errno::NOENT)
 }
 
-/// Describes an error of the operating system on opening a file.
+/// Returns the error message for an error of the operating system on opening the file at `location`.
 fn open_error(e: Errno, location: &str) -> String {
     match e {
         Errno::LOOP => {

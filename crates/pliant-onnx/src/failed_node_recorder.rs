@@ -21,7 +21,8 @@ use crate::proto::{
     ValueInfoProto,
 };
 
-/// Maximum number of elements of a constant in a reduced model. Larger constants become inputs.
+/// Maximum number of elements of a constant input that is embedded in the model that contains a failed node alone. Larger
+/// constants become inputs of this model.
 const MAX_EMBEDDED_ELEMENTS: usize = 4096;
 
 /// A recorder of failed nodes, with the information that is needed to report them and to continue after them.
@@ -144,7 +145,8 @@ impl Importer<'_> {
         )
     }
 
-    /// Adds a value to a reduced model, as an initializer or an input. `None` if the model format cannot express the value.
+    /// Adds an input of a failed node to the graph of the model that contains this node alone, as an initializer or a graph input.
+    /// `None` if the model format cannot express the value.
     fn add_value(&mut self, name: &str, value: &Value, graph: &mut GraphProto) -> Option<()> {
         let constant = match value {
             Value::Absent => return Some(()),

@@ -104,7 +104,7 @@ pub(crate) fn read_tensor(
 
 /// The reason why the elements of a tensor cannot be read.
 enum ReadError {
-    /// The data does not match the tensor's type, or is not unique. Contains the message.
+    /// The data does not match the tensor's type, or the file contains the elements more than once. Contains the message.
     Damaged(String),
     /// The external data file cannot be opened. Contains the message.
     ExternalFile(String),

@@ -99,7 +99,7 @@ pub fn check(model: &Model, options: &ImportOptions) -> Report {
     report
 }
 
-/// Adds the problems of converting the model to `findings`. Returns the warnings.
+/// Converts the model, and adds each problem that occurs to `findings`. Returns the warnings.
 fn conversion_problems<'m>(
     model: &'m Model,
     graph: &'m GraphProto,

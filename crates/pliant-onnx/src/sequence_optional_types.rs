@@ -225,7 +225,7 @@ impl OuterSymbols {
 }
 
 impl Node<'_, '_> {
-    /// Emits a call of a host function. The type of its result is unknown.
+    /// Emits a call of the runtime function with the given name ([`host_function_names`]). The type of its result is unknown.
     ///
     /// # Errors
     /// If type inference fails.
@@ -240,7 +240,7 @@ impl Node<'_, '_> {
         Ok(self.importer.bind(call, self.proto))
     }
 
-    /// Creates an integer operand for a host function.
+    /// Creates an int64 scalar that is passed to a runtime function ([`call_host`](Self::call_host)).
     pub fn int_operand(&mut self, value: i64) -> Expr {
         let value = self.func().syms.int(value);
         self.func().int_value(value, DType::Int64)
@@ -258,8 +258,8 @@ impl Node<'_, '_> {
         self.func().var_expr(var)
     }
 
-    /// Converts a value to an expression and its object type. The method [`value_of_object`](Self::value_of_object) does the
-    /// opposite.
+    /// Converts a value of the import to an expression of the program and its ONNX type. The method
+    /// [`value_of_object`](Self::value_of_object) does the opposite.
     ///
     /// # Errors
     /// If the value is the result of a node that could not be converted.
@@ -293,7 +293,7 @@ impl Node<'_, '_> {
         }
     }
 
-    /// The object type of a tensor expression.
+    /// The ONNX type of a tensor expression. `narrow` is its narrow element type, if it has one ([`ObjectType::Tensor`]).
     fn tensor_object_type(
         &mut self,
         e: Expr,
@@ -310,7 +310,8 @@ impl Node<'_, '_> {
         Ok(ObjectType::Tensor { dtype, narrow, dims })
     }
 
-    /// Converts an expression and its object type to a value. Known dims of the object type are added to the expression's type.
+    /// Converts an expression of the program and its ONNX type to a value of the import. Known dims of the ONNX type are added to
+    /// the expression's type.
     ///
     /// # Errors
     /// If the object type is [`ObjectType::Unknown`]: the value comes from a sequence or optional that is always empty.

@@ -11,7 +11,7 @@ use crate::import_error::Problem;
 use crate::node::{ExprResult, Node};
 use crate::proto::tensor_proto::DataType;
 
-/// The format of a narrow float type. A bit pattern consists of sign, exponent and mantissa.
+/// The format of a float type of 4 or 8 bits. A bit pattern consists of sign, exponent and mantissa.
 struct FloatFormat {
     bits: u32,
     mantissa: u32,
@@ -24,7 +24,7 @@ struct FloatFormat {
     no_minus_zero: bool,
 }
 
-/// The format of a narrow float type with a sign; `None` for other types.
+/// The format of a float type of 4 or 8 bits with a sign; `None` for other types.
 fn float_format(ty: DataType) -> Option<FloatFormat> {
     let of = |bits, mantissa, bias, largest, nan, no_minus_zero| {
         Some(FloatFormat { bits, mantissa, bias, largest, nan, no_minus_zero })
@@ -39,13 +39,13 @@ fn float_format(ty: DataType) -> Option<FloatFormat> {
     }
 }
 
-/// The narrow type with the given ONNX code; `None` for all other types.
+/// The narrow type (an integer of 2 or 4 bits, or a float of 4 or 8 bits) with the given ONNX code; `None` for all other types.
 pub(crate) fn narrow_type(code: i64) -> Option<DataType> {
     let ty = DataType::try_from(i32::try_from(code).ok()?).ok()?;
     (integer_bits(ty).is_some() || is_narrow_float(ty)).then_some(ty)
 }
 
-/// The number of bits of a narrow integer type, and whether it is signed; `None` for other types.
+/// The number of bits of an integer type of 2 or 4 bits, and whether it is signed; `None` for other types.
 pub(crate) fn integer_bits(ty: DataType) -> Option<(u32, bool)> {
     match ty {
         DataType::Int4 => Some((4, true)),
@@ -56,7 +56,7 @@ pub(crate) fn integer_bits(ty: DataType) -> Option<(u32, bool)> {
     }
 }
 
-/// Whether a type is a narrow float type.
+/// Whether a type is a float type of 4 or 8 bits.
 pub(crate) fn is_narrow_float(ty: DataType) -> bool {
     ty == DataType::Float8e8m0 || float_format(ty).is_some()
 }
@@ -138,7 +138,7 @@ fn float_vector(n: &mut Node<'_, '_>, values: &[f32]) -> ExprResult {
     Ok(n.importer.constant(&tensor))
 }
 
-/// Emits the conversion of bit patterns of a narrow float type to float32.
+/// Emits the conversion of bit patterns of a float type of 4 or 8 bits to float32.
 pub(crate) fn decode_floats(n: &mut Node<'_, '_>, ty: DataType, codes: Expr) -> ExprResult {
     let values: Vec<f32> = match float_format(ty) {
         Some(format) => (0..=u8::MAX >> (8 - format.bits)).map(|c| format.decode(c)).collect(),
@@ -151,7 +151,9 @@ pub(crate) fn decode_floats(n: &mut Node<'_, '_>, ty: DataType, codes: Expr) -> 
     n.take(table, codes, 0)
 }
 
-/// Emits the conversion of numbers to the storage of a narrow type. `saturate` applies to float types.
+/// Emits the conversion of numbers to the dtype in which the narrow type `ty` is stored: int8 or uint8 for an integer of 2 or 4
+/// bits, and uint8 bit patterns for a float of 4 or 8 bits. `saturate` states for floats with a sign whether a number out of range
+/// becomes the largest finite number.
 pub(crate) fn encode(n: &mut Node<'_, '_>, ty: DataType, x: Expr, saturate: bool) -> ExprResult {
     if let Some((bits, signed)) = integer_bits(ty) {
         return wrap_integers(n, x, bits, signed);

@@ -9,27 +9,27 @@ use crate::node::Node;
 pub(crate) struct UnsupportedFeatures(Vec<String>);
 
 impl UnsupportedFeatures {
-    /// Adds a feature, described by `what`.
+    /// Adds an unsupported feature that the node uses, described by `what`.
     #[must_use]
     pub fn add(mut self, what: impl Into<String>) -> Self {
         self.0.push(what.into());
         self
     }
 
-    /// Adds input `i` as a feature, if it is present.
+    /// Adds input `i`, which is not supported, if the node has it. `name` is its name in the message.
     #[must_use]
     pub fn input(self, n: &Node<'_, '_>, i: usize, name: &str) -> Self {
         if n.has_input(i) { self.add(format!("{name} (input {i})")) } else { self }
     }
 
-    /// Adds output `i` as a feature, if it is used.
+    /// Adds output `i`, which is not supported, if it is used. `name` is its name in the message.
     #[must_use]
     pub fn output(self, n: &Node<'_, '_>, i: usize, name: &str) -> Self {
         let named = n.proto.output.get(i).is_some_and(|o| !o.is_empty());
         if named { self.add(format!("{name} (output {i})")) } else { self }
     }
 
-    /// Adds an integer attribute as a feature, unless its value is supported.
+    /// Adds the integer attribute `name`, unless it is absent or its value is in `supported`.
     ///
     /// # Errors
     /// If the attribute is not an integer.
@@ -41,7 +41,7 @@ impl UnsupportedFeatures {
         })
     }
 
-    /// Adds a string attribute as a feature, unless its value is supported.
+    /// Adds the string attribute `name`, unless it is absent or its value is `supported`.
     ///
     /// # Errors
     /// If the attribute is not a string.
@@ -53,7 +53,8 @@ impl UnsupportedFeatures {
         })
     }
 
-    /// Reports the collected features as a problem. `supported` states in one sentence, without a period, what is supported.
+    /// Creates a problem that lists the unsupported features that the node uses. `supported` states in one sentence, without a
+    /// period, what is supported.
     ///
     /// # Errors
     /// If there is at least one feature.

@@ -128,7 +128,8 @@ pub fn broadcast_dims(
     Ok(out)
 }
 
-/// The error message for incompatible sizes, at compile time and at run time.
+/// The message that `sizes` cannot be broadcast together, for the error at compile time and for the run-time check. `axis` is the
+/// index of their dim, as a negative number that counts from the last dim of the operands.
 fn incompatible_dims_message(ctx: &InferCtx<'_>, sizes: &[Sym], axis: i64) -> String {
     let sizes: Vec<String> = sizes.iter().map(|&s| ctx.dim_text(s)).collect();
     let (last, front) = sizes
@@ -145,7 +146,8 @@ pub struct BroadcastTarget {
     dims: Vec<Sym>,
     /// For each dim, the operand sizes that must be checked at run time to be 1 or equal to the dim.
     unproved: Vec<Vec<Sym>>,
-    /// Maximum number of trailing dims of an operand that are not broadcast.
+    /// The number of trailing dims that operands have in addition to `dims` and that are not broadcast: the maximum over all
+    /// operands. Error messages need it to number the axes.
     tail: usize,
 }
 
@@ -167,7 +169,7 @@ pub(crate) enum AxisIndexing {
 }
 
 impl BroadcastTarget {
-    /// Creates a broadcast to the given dims.
+    /// Creates a target with the dims `dims`, to which no operand has been broadcast yet.
     pub fn new(dims: &[Sym]) -> Self {
         BroadcastTarget { dims: dims.to_vec(), unproved: vec![Vec::new(); dims.len()], tail: 0 }
     }

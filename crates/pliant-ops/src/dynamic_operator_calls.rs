@@ -14,7 +14,8 @@ use pliant_ir::{Attrs, DType, Span, Sym};
 
 use crate::op_registry::registry;
 
-/// The name of the host function that executes calls with operands of unknown type.
+/// The name of the host function (a function of the runtime that programs call by name) that executes calls of operators with
+/// operands of unknown rank or data type.
 pub const CALL_OPERATOR: &str = "pliant.call_operator";
 
 /// Describes a call as a script, and returns the operands for the script's variables. Literals
@@ -91,7 +92,7 @@ pub enum OperandType {
     Tensor(Vec<Option<i64>>, DType),
     /// A shape; an unspecified dim becomes a new symbol.
     Shape(Vec<Option<i64>>),
-    /// An integer whose data type is not stated.
+    /// An integer scalar that is not a tensor and has no data type at run time.
     Int,
     /// A scalar of the given type.
     Scalar(DType),

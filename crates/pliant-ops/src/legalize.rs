@@ -127,8 +127,8 @@ pub struct LegalizeCtx<'a> {
     pub trust_indices: bool,
     /// The name of the loop function; `None` for the name of the operator.
     pub name_hint: Option<&'static str>,
-    /// For each operand, the existing tensor that represents it, if the call is lowered for
-    /// [`crate::topi`]. `None` if operands become new placeholders.
+    /// For each operand, the tensor that represents it, if the call is lowered over tensors that exist already, as [`crate::topi`]
+    /// does. `None` if each operand becomes a new placeholder.
     pub(crate) existing_tensors: Option<&'a [(Expr, te::Tensor)]>,
     inputs: Vec<(te::Tensor, Expr)>,
     assumed: AssumedDims,

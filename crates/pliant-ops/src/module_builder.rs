@@ -108,7 +108,8 @@ impl ModuleBuilder {
         Ok(self.call_tir(func, call))
     }
 
-    /// Creates the `call_tir` of outputs that were built with a [`TeCall`].
+    /// Creates the loop function that computes `outputs`, adds it to the module, and creates its `call_tir`. `inputs` contains the
+    /// placeholders with their operands, and `vars` maps size variables to symbols ([`TeCall::finish`] returns both).
     ///
     /// # Errors
     /// If the outputs are not well-formed stages over the inputs.

@@ -81,9 +81,9 @@ fn reject_constant_arrays(func: &Function, op: Op, args: &[Expr]) -> Result<(), 
 }
 
 impl LegalizeCtx<'_> {
-    /// The existing tensor for an operand. If the operand is assumed to have other dims, the result
-    /// is a view with run-time checks. A number becomes a tensor of rank 0. `None` if the call is
-    /// not lowered over existing tensors, or if there is no tensor for the operand.
+    /// The tensor in `existing_tensors` for the operand `e`. If its dims differ from `dims`, which the operator assumes, returns a
+    /// view with the dims `dims` and run-time checks that they are equal. A number becomes a tensor of rank 0. `None` if the call
+    /// is not lowered over existing tensors, or if `e` is neither one of them nor a number.
     pub(crate) fn existing_tensor(&mut self, e: Expr, dims: &[Sym]) -> Option<te::Tensor> {
         let existing_tensors = self.existing_tensors?;
         let Some((_, tensor)) = existing_tensors.iter().find(|(g, _)| *g == e) else {

@@ -90,7 +90,7 @@ pub fn take_flat_bindings(func: &mut Function, seq: Seq) -> Vec<Binding> {
     bindings
 }
 
-/// Replaces the blocks of a sequence by one plain block with the given bindings.
+/// Replaces the blocks of a sequence by one block with the given bindings, which is not a dataflow block.
 pub fn set_flat_bindings(func: &mut Function, seq: Seq, bindings: Vec<Binding>) {
     let blocks = if bindings.is_empty() {
         Vec::new()
@@ -254,7 +254,7 @@ impl Namer {
         }
     }
 
-    /// Creates a variable of type `ty` that is visible outside of its dataflow block.
+    /// Creates a variable of type `ty` with an unused name derived from `hint`. The variable is not local to a dataflow block.
     pub fn var(&mut self, func: &mut Function, hint: &str, ty: Type) -> Var {
         let name = self.fresh(hint);
         func.add_var(name, ty, false, self.span)

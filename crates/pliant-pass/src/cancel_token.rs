@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// let other = token.clone();
 /// std::thread::spawn(move || other.cancel()).join().expect("the thread ends");
 /// assert!(token.is_cancelled());
-/// // A token can also ask the host.
+/// // A token can also poll a callback.
 /// assert!(CancelToken::with_poll(|| true).is_cancelled());
 /// ```
 #[derive(Clone, Default)]

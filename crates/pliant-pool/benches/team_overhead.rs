@@ -8,13 +8,13 @@ use std::time::Instant;
 
 use pliant_pool::{Team, default_threads, fork_join, wake_up};
 
-/// Number of measured rounds. The benchmark reports their median.
+/// Number of repetitions of each measurement. The benchmark reports their median.
 const ROUNDS: usize = 101;
-/// Number of loops that run in a round.
+/// Number of calls of the measured loop in one repetition of a measurement. Their total time is divided by this number.
 const LOOPS: usize = 200;
 /// Run times of the measured loops on one thread, in microseconds.
 const LENGTHS: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 5.0, 20.0];
-/// Number of steps of the loop that measures how long one step takes.
+/// Number of operations of [`chain`] in the loop by which the benchmark measures the time of one operation.
 const STEPS: usize = 1000;
 
 /// Runs `steps` dependent operations: each operation needs the result of the previous operation, so
@@ -27,7 +27,7 @@ fn chain(steps: usize) {
     black_box(x);
 }
 
-/// Returns the run time of a call in microseconds: the median of all rounds.
+/// Returns the run time of a call in microseconds: the median over [`ROUNDS`] repetitions of the mean of [`LOOPS`] calls.
 fn micros(mut call: impl FnMut()) -> f64 {
     let round = |_| {
         let begin = Instant::now();

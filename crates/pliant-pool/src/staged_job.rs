@@ -38,10 +38,9 @@ pub struct Stages<'a, F, S> {
 }
 
 impl<'a, F: Fn(usize, usize), S: Fn() -> bool> Stages<'a, F, S> {
-    /// Creates a job of `rounds` rounds. Each round has `counts.len()` stages, and stage `i` of a
-    /// round has `counts[i]` pieces. `piece(stage, index)` runs one piece, where `stage` counts
-    /// through all rounds. A piece takes about `micros` microseconds and must not unwind. The job
-    /// ends early when `stop` returns true.
+    /// Creates a job that repeats a sequence of stages `rounds` times. Stage `i` of the sequence has `counts[i]` pieces.
+    /// `piece(stage, index)` runs one piece, where `stage` counts through all repetitions. A piece takes about `micros`
+    /// microseconds and must not unwind. The job ends early when `stop` returns true.
     ///
     /// # Panics
     /// A count exceeds [`MAX_PIECES`], or the total number of pieces overflows.

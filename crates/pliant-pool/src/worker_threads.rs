@@ -46,7 +46,7 @@ pub(crate) struct Workers {
     handles: Vec<JoinHandle<()>>,
     threads: Vec<Thread>,
     backoff: PreemptionBackoff,
-    /// The fork generation of the process that started the threads.
+    /// The number of forks that led to the process that started the threads ([`fork_detection::generation`]).
     fork_generation: u32,
 }
 
@@ -128,7 +128,8 @@ impl Workers {
         status
     }
 
-    /// Waits until the workers have finished the chunks that they claimed.
+    /// Waits until the workers have finished the chunks that they claimed. Records a long wait, relative to the `grains` grains of
+    /// work of the loop, as a preemption of a worker.
     fn wait(&self, grains: i64) {
         let mut spins = 0u32;
         let mut since: Option<Instant> = None;
@@ -167,7 +168,8 @@ impl Workers {
     }
 }
 
-/// Returns the number of chunks into which a loop with `extent` iterations is split.
+/// Returns the number of chunks into which a loop is split. The loop has `extent` iterations and `grains` grains of work, each
+/// about a microsecond, and runs on `threads` threads.
 fn chunks(grains: i64, extent: i64, threads: usize) -> u32 {
     let threads = threads as i64;
     let each = if grains / threads < MIN_GRAINS_TO_SPLIT { 1 } else { CHUNKS_PER_THREAD };

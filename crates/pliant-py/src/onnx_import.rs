@@ -106,8 +106,8 @@ type Finding = (&'static str, String, String, Option<String>, Vec<String>);
 /// The result of a check: findings, operators with their counts, the report as text, and the files written.
 type CheckResult<'py> = (Vec<Finding>, Bound<'py, PyDict>, String, Vec<PathBuf>);
 
-/// Checks an ONNX model. Returns its findings, its operators with their counts, the report as text, and the paths of
-/// the reduced models, which are written into the directory `reduce`.
+/// Checks an ONNX model. Returns its findings, its operators with their counts, and the report as text. If `reduce` is a directory,
+/// writes a minimal model for each finding into it, and also returns the paths of these models.
 #[pyfunction]
 #[pyo3(signature = (source, reduce=None, limits=None, allow_specialization=false))]
 pub fn check_onnx<'py>(

@@ -13,7 +13,7 @@ pub enum RuntimeError {
     Incompatible(String),
     /// The executable of the program cannot be read.
     Executable(ExecError),
-    /// An argument of the host is wrong, such as the name of an input.
+    /// An argument of the caller is wrong, such as the name of an input.
     Argument(String),
     /// The program failed while it was linked or while it ran.
     Run(VmError),

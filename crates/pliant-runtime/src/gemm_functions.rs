@@ -46,7 +46,7 @@ fn gemm_variants() -> Vec<(String, GemmVariant)> {
     out
 }
 
-/// Registers all variants. Functions that the user has registered under these names are kept.
+/// Registers all variants of `pliant.gemm` as packed functions. Functions that the user has registered under these names are kept.
 pub(crate) fn register() {
     for (name, variant) in gemm_variants() {
         let func = Arc::new(move |runtime: &KernelRuntime, args: &[Value]| {
@@ -130,7 +130,7 @@ struct GemmSizes {
     k: i64,
 }
 
-/// Computes the sizes of the matrix product `x @ w` and checks the output against them.
+/// Returns the sizes of the matrix product `x @ w`. It is an error if the shapes of `x`, `w` and the output `out` do not match.
 fn checked_sizes(
     variant: GemmVariant,
     x: &Tensor,

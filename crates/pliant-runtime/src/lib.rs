@@ -33,16 +33,16 @@ pub use pliant_vm::{RunOptions, Value, VmOptions};
 pub use program::{Program, SHARED_LIBRARY_SYMBOL};
 pub use signature::{Dim, Signature, ValueInfo};
 
-/// A group of host functions that are registered together.
+/// A group of packed functions of this crate that are registered together.
 #[derive(Clone, Copy, Debug)]
 pub struct HostFunctionGroup {
     /// The name of the group.
     pub name: &'static str,
-    /// Whether the group contains the host function with this name.
+    /// Whether the group contains the packed function with this name.
     pub contains: fn(&str) -> bool,
 }
 
-/// The groups of host functions. A program that was compiled ahead of time registers those that it calls.
+/// The groups of packed functions of this crate. A program that was compiled ahead of time registers those that it calls.
 pub static HOST_FUNCTION_GROUPS: &[HostFunctionGroup] = &[
     HostFunctionGroup {
         name: "gemm",
@@ -54,19 +54,21 @@ pub static HOST_FUNCTION_GROUPS: &[HostFunctionGroup] = &[
     },
 ];
 
-/// Registers the group `gemm` of host functions. Functions that the user has registered under these names are kept.
+/// Registers the packed functions `pliant.gemm` (the group `gemm`). Functions that the user has registered under these names are
+/// kept.
 #[unsafe(no_mangle)]
 pub extern "C" fn pliant_register_gemm_functions() {
     gemm_functions::register();
 }
 
-/// Registers the group `onnx` of host functions. Functions that the user has registered under these names are kept.
+/// Registers the packed functions that imported ONNX models call (the group `onnx`). Functions that the user has registered under
+/// these names are kept.
 #[unsafe(no_mangle)]
 pub extern "C" fn pliant_register_onnx_functions() {
     host_functions::register();
 }
 
-/// Registers all host functions of this crate. Functions that the user has registered under these names are kept.
+/// Registers all packed functions of this crate. Functions that the user has registered under these names are kept.
 pub fn register_host_functions() {
     pliant_register_gemm_functions();
     pliant_register_onnx_functions();

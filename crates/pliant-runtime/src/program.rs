@@ -166,8 +166,8 @@ fn check_cpu(description: &ProgramDescription) -> Result<(), RuntimeError> {
     )))
 }
 
-/// Writes the addresses of functions that are found by name to the table of imports, and registers the host functions that the
-/// program calls.
+/// Stores the addresses of functions that are found by name in the program's table of imports, and registers the packed functions
+/// of this crate that the program calls.
 ///
 /// # Safety
 /// The condition of [`Program::link`].
@@ -202,7 +202,7 @@ unsafe fn resolve_imports(
     )))
 }
 
-/// Creates the VM's table of loop functions.
+/// Creates the VM's table of loop functions, with the machine code of the program.
 ///
 /// # Safety
 /// The condition of [`Program::link`].

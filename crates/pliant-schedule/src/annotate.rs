@@ -8,7 +8,7 @@ use pliant_ir::tir::{PrimFunc, StmtData, Var};
 use crate::error::Step;
 use crate::loop_tree::{add_block, find_block, find_loop, replace};
 
-/// A list of annotations.
+/// The annotations of a loop or block, as (key, value).
 type Annotations = Vec<(Arc<str>, AttrValue)>;
 
 /// Changes the annotations of the loop over `var` with the callback `edit`.

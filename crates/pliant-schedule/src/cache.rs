@@ -154,7 +154,7 @@ fn writer_in(f: &PrimFunc, s: Stmt, buffer: Buffer) -> Option<String> {
     all.find(|leaf| leaf.writes.contains(&buffer)).map(|leaf| leaf.name)
 }
 
-/// Returns a block that loads from `new` instead of `old` and, if `stores` is set, also stores to `new` instead of `old`.
+/// Returns `block` with the buffer `old` replaced by `new` in its loads and, if `stores` is set, also in its stores.
 pub(crate) fn replace_buffer(
     f: &mut PrimFunc,
     block: BlockData,

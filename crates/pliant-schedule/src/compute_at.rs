@@ -21,8 +21,8 @@ use pliant_tir::accessed_region::{
 };
 use pliant_tir::index_arithmetic::sum;
 
-/// Moves a block to the start of the body of the loop over `var`, which must contain all blocks that read its result. There, the
-/// block computes the region that an iteration reads.
+/// Moves the block `name` to the start of the body of the loop over `var`, which must contain all blocks that read its result.
+/// There, in each iteration, it computes only the region of its result that the iteration reads.
 pub(crate) fn compute_at(f: &mut PrimFunc, name: &str, var: Var) -> Step<()> {
     let (stmt, block) = find_block(f, name)?;
     let target = find_loop(f, var)?;
@@ -74,8 +74,8 @@ pub(crate) fn compute_at(f: &mut PrimFunc, name: &str, var: Var) -> Step<()> {
     Ok(())
 }
 
-/// Moves a block to the end of the body of the loop over `var`, which must contain the block that writes its operand. There, the
-/// block reads the region that an iteration writes.
+/// Moves the block `name` to the end of the body of the loop over `var`, which must contain the block that writes its operand.
+/// There, in each iteration, it processes only the region of its operand that the iteration has written.
 pub(crate) fn reverse_compute_at(f: &mut PrimFunc, name: &str, var: Var) -> Step<()> {
     let (stmt, block) = find_block(f, name)?;
     let target = find_loop(f, var)?;

@@ -269,9 +269,9 @@ pub(crate) fn check_move_earlier(
     moved.at_target.iter().try_for_each(|leaf| check_leaf(f, leaf, &moved.block, false))
 }
 
-/// Fails unless the inputs of a block stay unchanged after the block, so that its readers can compute its value again: no other
-/// statement, from the start of the outermost statement that contains the block, may write a buffer that the block reads or writes.
-/// Also fails if an earlier statement uses a buffer that the block writes.
+/// Fails unless the readers of a block's result can compute it again from the inputs of the block: from the start of the outermost
+/// statement that contains the block, no other statement may write a buffer that the block reads or writes. Also fails if an
+/// earlier statement uses a buffer that the block writes.
 pub(crate) fn check_inputs_stay(f: &PrimFunc, block: Stmt, name: &str) -> Step<()> {
     let start = outermost_statement(f, name)?;
     let first = leaves(f, start).first().map(|leaf| leaf.stmt);
@@ -292,10 +292,10 @@ pub(crate) fn check_inputs_stay(f: &PrimFunc, block: Stmt, name: &str) -> Step<(
     }
 }
 
-/// Fails unless the iterations of a loop with this body can run in any order. For each buffer that one statement of the body writes
-/// and another one uses, one of two conditions must hold. Either different iterations of the loop over `var` access different
-/// elements of the buffer. Or, in each iteration, the other statement accesses only elements that the first one writes in the same
-/// iteration, and reads them only afterwards.
+/// Fails unless the iterations of a loop with the body `body` can run in any order. For each buffer that one statement of the body
+/// writes and another one uses, one of two conditions must hold. Either different iterations of the loop over `var` (if given)
+/// access different elements of the buffer. Or, in each iteration, the other statement accesses only elements that the first one
+/// writes in the same iteration, and reads them only afterwards.
 pub(crate) fn check_iterations_independent(
     f: &mut PrimFunc,
     body: Stmt,
@@ -359,8 +359,9 @@ pub(crate) fn skips_iterations(f: &PrimFunc, block: Stmt) -> bool {
     !conditions.iter().all(is_bound)
 }
 
-/// Whether all elements of a buffer that the leaf `reader` accesses in one iteration of a loop with this body are among the
-/// elements that the leaf `writer` stores in it. `selected` determines which accesses of `reader` count.
+/// Whether the elements of a buffer that the statement `reader` accesses in one iteration of a loop with the body `body` are among
+/// the elements that the statement `writer` stores in this iteration. `selected` states whether loads, stores or both of `reader`
+/// are considered.
 fn reads_what_is_written(
     f: &mut PrimFunc,
     (writer, reader): (Stmt, Stmt),
@@ -388,8 +389,8 @@ fn contains(f: &PrimFunc, outer: &DimRange, inner: &DimRange) -> bool {
     }
 }
 
-/// Returns the region of a buffer that the statement `leaf` accesses in one iteration of a loop with this body. `selected`
-/// determines which accesses count.
+/// Returns the region of `buffer` that the statement `leaf` accesses in one iteration of a loop with the body `body`, as a range
+/// for each dim. `selected` states whether loads, stores or both are considered.
 fn accessed_region_of(
     f: &mut PrimFunc,
     body: Stmt,

@@ -90,9 +90,9 @@ pub(crate) fn decompose_reduction(f: &mut PrimFunc, name: &str, var: Var) -> Ste
     Ok(new_name.to_string())
 }
 
-/// Fails unless the init of a block would run exactly once for each element of the result if it ran in copies of the spatial loops
-/// in `loops`: each loop must belong to an axis of the block, and different iterations of spatial loops must access different
-/// elements.
+/// Fails if the loops in `loops` run the whole reduction of an element several times. The init must precede each of these
+/// reductions, but `decompose_reduction` moves it into copies of the spatial loops, where it runs once for each element. Therefore
+/// each loop must belong to an axis of the block, and different iterations of spatial loops must access different elements.
 fn check_elements_once(f: &PrimFunc, block: &BlockData, loops: &[Loop]) -> Step<()> {
     for l in loops {
         let uses = |it: &IterVar| uses_any(f, it.binding, &|v| v == l.var);
@@ -127,9 +127,9 @@ fn check_elements_once(f: &PrimFunc, block: &BlockData, loops: &[Loop]) -> Step<
     Ok(())
 }
 
-/// Returns the predicate for the new block that contains the init: those conditions of the block's predicate that do not depend on
-/// reduction loops, with the loop variables replaced according to `values`. `inner` are the loops in front of which the init moves.
-/// Fails if a condition depends on both spatial and reduction loops.
+/// Returns the predicate for the block into which the init of `block` moves: those conditions of the predicate of `block` that do
+/// not depend on reduction loops. `inner` are the loops in front of which the init moves. `values` maps the variables of the
+/// spatial loops among them to the new loops around the init. Fails if a condition depends on both spatial and reduction loops.
 fn init_predicate(
     f: &mut PrimFunc,
     block: &BlockData,

@@ -82,7 +82,7 @@ pub struct Schedule {
     steps: usize,
 }
 
-/// The result of a primitive.
+/// The result of a primitive: a value, or the reason why the primitive cannot be applied.
 type Result<T> = std::result::Result<T, ScheduleError>;
 
 impl Schedule {

@@ -5,22 +5,22 @@ use pliant_diag::FileId;
 use pliant_ir::BaseFunc;
 use pliant_tensor::{DType, Tensor};
 
-/// The host program whose values a script can read. A script file has no host program and uses
-/// [`NoHost`].
+/// Gives a script access to the values of its host program, which is the Python program that contains the script. A script file has
+/// no host program and uses [`NoHost`].
 pub trait HostEnv {
-    /// The value of a name that the script captures; `None` if the host does not define the name. The parser calls this method for
-    /// plain names only, and [`eval`](Self::eval) for attributes of host objects.
+    /// The value that the surrounding Python program has for a name that the script uses but does not define; `None` if the program
+    /// does not define the name. The parser calls this method for plain names only, and [`eval`](Self::eval) for attributes of
+    /// Python objects.
     fn lookup(&self, name: &str) -> Option<HostValue>;
 
-    /// Evaluates an expression of the host language.
+    /// Evaluates a Python expression in the surrounding Python program.
     ///
     /// # Errors
-    /// The text of the host's exception.
+    /// The text of the Python exception.
     fn eval(&self, text: &str) -> Result<HostValue, String>;
 }
 
-/// A macro that the host program defines. Its source text is appended to the source text of the
-/// script.
+/// A macro that the surrounding Python program defines. Its source text is appended to the source text of the script.
 pub struct HostMacro<'a> {
     /// The byte offset, in the combined source text, at which the macro's source starts.
     pub start: u32,
@@ -28,11 +28,11 @@ pub struct HostMacro<'a> {
     pub file: FileId,
     /// Whether names in the macro are resolved where the macro is defined (hygienic) or where it is used.
     pub hygienic: bool,
-    /// The environment in which the macro is defined.
+    /// The Python environment in which the macro is defined.
     pub env: &'a dyn HostEnv,
 }
 
-/// The environment of a standalone script, without a host.
+/// The environment of a standalone script, which is not part of a Python program.
 pub struct NoHost;
 
 impl HostEnv for NoHost {
@@ -45,7 +45,7 @@ impl HostEnv for NoHost {
     }
 }
 
-/// A value of the host program that a script can read.
+/// A value of the surrounding Python program that a script can read.
 #[derive(Clone, Debug)]
 pub enum HostValue {
     /// The Python value `None`.
@@ -58,7 +58,7 @@ pub enum HostValue {
     Bool(bool),
     /// A Python string.
     Str(String),
-    /// A data type of the host program.
+    /// A data type, such as `float32`, that is a value of the surrounding Python program.
     DType(DType),
     /// A Python list of other values.
     List(Vec<HostValue>),
@@ -68,21 +68,21 @@ pub enum HostValue {
     Map(Vec<(String, HostValue)>),
     /// A tensor. It becomes a constant.
     Tensor(Tensor),
-    /// A symbolic integer over variables of the host program.
+    /// A symbolic integer over symbolic variables that the surrounding Python program creates.
     Sym(HostSym),
     /// A module, function or operator of the script language, as a dotted path such as `pliant.script.relax`, `tvm.tir.grid` or
     /// `relax.add`.
     Path(String),
     /// A macro, as an index into the macros passed to the parser.
     Macro(u32),
-    /// A function of the host program, with its name. The parser adds it to the module.
+    /// A graph or loop function that the surrounding Python program defines, with its name. The parser adds it to the module.
     Func(String, BaseFunc),
     /// A Python object that scripts cannot use as a value, represented by the name of its type. It can occur only in expressions
-    /// that the host evaluates.
+    /// that Python evaluates.
     Other(String),
 }
 
-/// A symbolic integer of the host program. Variables are identified by their ids.
+/// A symbolic integer of the surrounding Python program. Variables are identified by their ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostSym {
     /// An integer constant.

@@ -10,7 +10,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`python`] | the syntax: lexer, syntax tree, parser |
-//! | [`host_environment`] | the interface to the host program |
+//! | [`host_environment`] | the interface to the Python program that contains the script |
 //! | `dialect_spellings` | the table of spellings of all dialects |
 //! | `parser_context`, `script_errors`, `literals`, `name_visitor` | shared by all functions |
 //! | `module_parser` | imports, metadata, the module class, the order of functions |
@@ -61,8 +61,8 @@ impl Parsed {
     }
 }
 
-/// Parses a source text. `file` is the file that source spans refer to, `env` is the host program, and `ops` is the registry of
-/// operators. If there is no result, there is at least one error.
+/// Parses a source text. `file` is the file that source spans refer to, `env` gives access to the surrounding Python program, and
+/// `ops` is the registry of operators. If there is no result, there is at least one error.
 pub fn parse(
     text: &str,
     file: FileId,
@@ -72,8 +72,8 @@ pub fn parse(
     parse_with_macros(text, file, &[], env, ops)
 }
 
-/// Parses a source text like [`parse`]. After the script, the text contains the sources of the host
-/// program's `macros`.
+/// Parses a source text that consists of a script and, after it, the sources of `macros`, which the surrounding Python program
+/// defines. The other parameters are those of [`parse`].
 pub fn parse_with_macros(
     text: &str,
     file: FileId,

@@ -287,7 +287,7 @@ fn typed_attr(dtype: &str, value: AttrValue) -> Option<AttrValue> {
     })
 }
 
-/// Converts a value of the host program to an attribute value; `None` if it has no equivalent.
+/// Converts a value of the surrounding Python program to an attribute value; `None` if it has no equivalent.
 pub(crate) fn host_attr(value: &HostValue) -> Option<AttrValue> {
     Some(match value {
         HostValue::None => AttrValue::None,

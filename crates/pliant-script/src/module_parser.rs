@@ -86,8 +86,7 @@ pub(crate) fn parse_top<'s>(
     }
 }
 
-/// Collects the definitions of macros: first the macros of the host program, then the macros of the
-/// script.
+/// Collects the definitions of macros: first those of the surrounding Python program, then those of the script.
 fn macros<'p, 's>(
     cx: &ParseContext<'s>,
     stmts: &'p [Stmt<'s>],

@@ -25,7 +25,7 @@ pub(crate) struct ParseContext<'s> {
     pub metadata: Vec<Tensor>,
     /// Cache: the path in the script language to which each name of the source resolves; `None` for other names.
     paths: RefCell<FxHashMap<&'s str, Option<String>>>,
-    /// Cache: the values of captured names. The host is queried once per name.
+    /// Cache: the values of names that the surrounding Python program defines. It is queried once per name.
     captured: RefCell<FxHashMap<&'s str, Option<HostValue>>>,
 }
 
@@ -101,7 +101,7 @@ impl<'s> ParseContext<'s> {
         out
     }
 
-    /// The value of a captured name; `None` if the host does not define it.
+    /// The value that the surrounding Python program has for a name; `None` if it does not define the name.
     pub fn lookup(&self, name: &'s str) -> Option<HostValue> {
         if let Some(value) = self.captured.borrow().get(name) {
             return value.clone();
@@ -111,7 +111,8 @@ impl<'s> ParseContext<'s> {
         value
     }
 
-    /// Evaluates the source text in a range as an expression of the host language. Reports an error if the host cannot evaluate it.
+    /// Evaluates the source text in a range as a Python expression, in the surrounding Python program. Reports an error if the
+    /// evaluation fails.
     pub fn eval(&self, range: Range) -> Res<HostValue> {
         let text = self.slice(range);
         self.env.get().eval(text).map_err(|message| {

@@ -43,7 +43,7 @@ pub(crate) enum ErrorKind {
     Purity,
     /// The structure of a function or module is invalid.
     Structure,
-    /// The host could not evaluate an expression.
+    /// The surrounding Python program could not evaluate an expression.
     Host,
 }
 

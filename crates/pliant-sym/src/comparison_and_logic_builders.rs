@@ -199,8 +199,9 @@ impl SymArena {
         Some(self.intern(Draft::Leaf(Node::Cmp(op, lhs, rhs))))
     }
 
-    /// Returns the two sides of a comparison of `plus + k` with `minus`. The constant `k` goes to a side that has no terms or, if
-    /// both sides have terms, to the side where its sign makes it positive.
+    /// Returns the two sides of a comparison of `plus + k` with `minus`, as terms. The constant `k` is added to `plus`, or
+    /// subtracted from `minus`: on the side without terms if there is one, otherwise on the side where the added constant is
+    /// positive.
     fn place_constant(
         &mut self,
         mut plus: LinearForm,
@@ -222,7 +223,7 @@ impl SymArena {
         Some((self.renormal(&plus), self.renormal(&minus)))
     }
 
-    /// Creates the term in normal form of one side of a comparison.
+    /// Converts a linear form, which is one side of a comparison, to a term in normal form.
     fn renormal(&mut self, part: &LinearForm) -> Sym {
         let sym = self.intern_lin(part);
         let lin = self.lin_mut(sym);

@@ -255,7 +255,8 @@ impl Analyzer<'_> {
         Bound::from_ends(min, max.map(|v| -v))
     }
 
-    /// Computes the lower end of [`relaxed_bound`](Self::relaxed_bound).
+    /// Computes a lower bound of an expanded linear form, the lower end of [`relaxed_bound`](Self::relaxed_bound); `None` if there
+    /// is none.
     fn relaxed_end(&mut self, lin: &LinearForm) -> End {
         let mut lin = lin.clone();
         let mut scale = 1i64;

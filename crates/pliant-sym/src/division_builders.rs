@@ -109,7 +109,8 @@ impl SymArena {
         Some(self.intern(Draft::Leaf(Node::FloorDiv(dividend, divisor))))
     }
 
-    /// Applies `(y + x // d) // c == (y * d + x) // (d * c)` if `x // d` is the only quotient by a constant in the dividend.
+    /// Divides by `c` with the identity `(y + x // d) // c == (y * d + x) // (d * c)`, if exactly one term of the dividend is a
+    /// quotient `x // d` by a constant with the coefficient 1. `None` otherwise, or on overflow.
     fn div_nested(&mut self, lin: &LinearForm, c: i64) -> Option<Sym> {
         let parts = |s: &SymArena, t: Sym| match s.kind(t) {
             SymKind::FloorDiv(x, d) => Some((x, s.as_int(d).filter(|&d| d > 0)?)),
@@ -126,7 +127,8 @@ impl SymArena {
         self.div_by_const(&dividend, d.checked_mul(c)?)
     }
 
-    /// Applies `(g * y + r) // (g * d) == y // d` if [`form_bounds`](Self::form_bounds) shows that `r` is in `0..g`.
+    /// Divides by `c` with the identity `(g * y + r) // (g * d) == y // d`, if the dividend can be written as `g * y + r` so that
+    /// [`form_bounds`](Self::form_bounds) shows that `r` is in `0..g`. `None` otherwise.
     fn div_without_low_part(&mut self, lin: &LinearForm, c: i64) -> Option<Sym> {
         let bounded = HAS_DIV | IS_BOOL;
         if !lin.terms.iter().any(|t| self.flags(t.1) & bounded != 0) {

@@ -248,7 +248,7 @@ impl SymArena {
         Some(out)
     }
 
-    /// Creates the term of a linear form unchanged, without recovering `%`.
+    /// Converts a linear form to a term without changing it: differences such as `a - c * (a // c)` are not rewritten to `a % c`.
     pub(crate) fn intern_lin(&mut self, lin: &LinearForm) -> Sym {
         match lin.terms.as_slice() {
             [] => self.int(lin.constant),
@@ -257,7 +257,8 @@ impl SymArena {
         }
     }
 
-    /// Creates the term in normal form of an expanded linear form, after recovering `%`.
+    /// Converts an expanded linear form to a term in normal form, in which differences such as `a - c * (a // c)` are written as
+    /// `a % c`.
     pub(crate) fn of_lin(&mut self, lin: &LinearForm) -> Sym {
         let sugared = self.recover_mod(lin);
         self.intern_lin(&sugared)

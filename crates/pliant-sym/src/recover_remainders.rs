@@ -30,7 +30,8 @@ struct QuotientReading {
 }
 
 impl SymArena {
-    /// Replaces quotients by remainders in a linear form that also contains their dividends.
+    /// Introduces remainders into a linear form where possible: a form that contains both `x` and a multiple of `x // c`, such as
+    /// `x - c * (x // c)`, is rewritten to contain `x % c`.
     pub(crate) fn recover_mod(&mut self, lin: &LinearForm) -> LinearForm {
         let mut out = lin.clone();
         if !out.terms.iter().any(|t| self.flags(t.1) & HAS_DIV != 0) {
@@ -86,8 +87,8 @@ impl SymArena {
         changed
     }
 
-    /// Lists the ways to read a quotient `q = x // C`: as itself and, for each other quotient `e = y // c` of the form that has
-    /// the same cofactor and `x == y + k * c`, as `(e + k) // (C / c)`.
+    /// Lists the ways to write the quotient `x // C` of `site` as a quotient of a dividend and a divisor: as itself and, for each
+    /// other quotient `e = y // c` in `sites` that has the same cofactor and for which `x == y + k * c`, as `(e + k) // (C / c)`.
     fn readings(
         &self,
         sites: &[QuotientSite],

@@ -131,7 +131,8 @@ impl Analyzer<'_> {
         .unwrap_or_else(|| self.arena.floormod(a, b))
     }
 
-    /// Applies `(g * y + r) // (g * d) == y // d` if `r` is in `0..g` under the facts.
+    /// Simplifies `a // c` with the identity `(g * y + r) // (g * d) == y // d`, if `a` can be written as `g * y + r` so that `r`
+    /// is in `0..g` under the facts. `None` otherwise.
     fn div_low_part(&mut self, a: Sym, c: i64) -> Option<Sym> {
         let lin = self.arena.lin_mut(a);
         let shown = self.arena.recover_mod(&lin);

@@ -153,7 +153,8 @@ impl SymArena {
         self.import_terms(other, sym, &FxHashMap::default(), map)
     }
 
-    /// Copies terms like [`Self::import`]. `terms` maps terms of the other arena to the terms of this arena that replace them.
+    /// Copies a term of another arena to this arena. Subterms that are keys of `terms` are replaced by the associated terms of this
+    /// arena. For each remaining variable, `map` returns the term that replaces it.
     pub fn import_terms(
         &mut self,
         other: &SymArena,

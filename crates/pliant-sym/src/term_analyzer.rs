@@ -33,7 +33,8 @@ pub struct Analyzer<'a> {
     /// The number of steps that remain for a group of queries that share a budget, such as all queries of one simplification;
     /// `None` outside of a group.
     pool: Option<u32>,
-    /// The current nesting depth of queries: the prover may issue queries to answer another query.
+    /// The nesting depth of the current query: 0 for a query of the caller, higher for a query that the prover issues to answer
+    /// another one.
     pub(crate) nesting: u32,
 }
 

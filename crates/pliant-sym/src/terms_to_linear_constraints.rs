@@ -47,7 +47,8 @@ pub(crate) struct ConstraintSystem {
     splits: Vec<Vec<Case>>,
     seen: FxHashSet<Sym>,
     pending: Vec<Sym>,
-    /// The quotients by small constants, each as (divisor, remainder). They are candidates for case distinctions by residue.
+    /// The quotients `x // c` by small constants `c`, each as (`c`, linear form of the remainder `x % c`). They are candidates for
+    /// case distinctions by residue.
     quotients: Vec<(i64, LinearForm)>,
     /// Indices of the assumed predicates that are part of the system.
     used: FxHashSet<usize>,
@@ -280,7 +281,8 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Completes the system: adds the constraints that define its atoms, and the assumed predicates about their variables.
+    /// Completes the system: adds the constraints that define its atoms by their operands, and the assumed predicates that mention
+    /// variables of the system.
     fn close(&mut self, system: &mut ConstraintSystem) {
         loop {
             while let Some(atom) = system.pending.pop() {

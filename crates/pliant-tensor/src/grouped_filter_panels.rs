@@ -1,10 +1,13 @@
-//! The packed memory layout of weights of grouped convolutions with few filters per group: several groups share a panel.
+//! The packed memory layout of weights of grouped convolutions with few filters per group. Filters are the columns of a matrix and
+//! are split into panels (blocks of adjacent columns that are stored contiguously). A panel contains the filters of several groups.
 
-/// Number of filters in a shared panel. The last panel has the remaining filters.
+/// Number of filters in a panel (a block of filters of several groups, whose weights are stored contiguously). The last panel has
+/// the remaining filters.
 pub const SHARED_FILTERS: usize = 16;
 
-/// Whether the groups of a grouped convolution can share panels of packed weights. This requires
-/// several groups with 2, 4 or 8 filters each, and at most as many channels as filters per group.
+/// Whether the weights of a grouped convolution with `groups` groups can be packed in panels that contain the filters of several
+/// groups. Each group has `channels` input channels and `filters` filters. The packing requires several groups with 2, 4 or 8
+/// filters each, and at most as many channels as filters.
 pub fn may_share_panels(groups: usize, channels: usize, filters: usize) -> bool {
     groups > 1 && matches!(filters, 2 | 4 | 8) && (1..=filters).contains(&channels)
 }

@@ -3,7 +3,8 @@
 //! groups of four that are adjacent along the reduction dim `k`, as VNNI instructions require. The
 //! layout does not depend on the host CPU.
 
-/// Number of columns of the widest panel, which is four 512-bit vectors of int32 sums.
+/// Maximum number of columns of a panel (a block of adjacent columns that is stored contiguously): the int32 sums of a row fill
+/// four 512-bit vectors.
 const MAX_COLUMNS: usize = 64;
 /// Every panel width is a multiple of this number of columns.
 const COLUMN_STEP: usize = 16;
@@ -13,14 +14,14 @@ const COLUMN_STEP: usize = 16;
 pub struct VnniMatrix {
     /// The packed elements as `[panels, ceil(k / 4), width, 4]`, padded with zeros along `k` and along the columns.
     pub data: Vec<i8>,
-    /// The number of columns of a panel.
+    /// The number of columns of a panel (a block of adjacent columns that is stored contiguously).
     pub width: usize,
     /// The sum of the elements of each column.
     pub sums: Vec<i32>,
 }
 
-/// Returns the number of columns of a panel for a matrix of `n` columns. `n` is `None` if the
-/// number of columns is unknown.
+/// Returns the number of columns of a panel (a block of adjacent columns that is stored contiguously) for a matrix of `n` columns.
+/// `n` is `None` if the number of columns is unknown.
 pub fn vnni_panel_width(n: Option<usize>) -> usize {
     n.map_or(MAX_COLUMNS, |n| n.clamp(1, MAX_COLUMNS).next_multiple_of(COLUMN_STEP))
 }

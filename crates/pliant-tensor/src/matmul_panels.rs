@@ -6,13 +6,13 @@
 
 use crate::{DType, Element, Tensor, TensorError};
 
-/// Size in bytes of a row of the widest panel, which is four 512-bit vectors.
+/// Maximum size in bytes of a row of a panel (a block of adjacent columns that is stored contiguously): four 512-bit vectors.
 const MAX_ROW_BYTES: usize = 256;
 /// Every panel width is a multiple of this number of columns.
 const COLUMN_STEP: usize = 16;
 
-/// Returns the number of columns of a panel for a matrix of `n` columns. If all columns fit in the
-/// widest panel, there is one panel.
+/// Returns the number of columns of a panel (a block of adjacent columns that is stored contiguously) for a matrix of `n` columns.
+/// If all columns fit in the widest panel, there is one panel.
 pub fn panel_width(n: usize, dtype: DType) -> usize {
     n.next_multiple_of(COLUMN_STEP)
         .clamp(COLUMN_STEP, (MAX_ROW_BYTES / dtype.size()).max(COLUMN_STEP))

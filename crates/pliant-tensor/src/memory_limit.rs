@@ -200,7 +200,8 @@ pub(crate) fn release_bytes(bytes: usize) {
     HELD.fetch_sub(bytes, Ordering::Relaxed);
 }
 
-/// Checks whether the process may hold `held` bytes. If so, raises the ceiling for unchecked allocations.
+/// Checks whether the process may hold `held` bytes after the allocation of `bytes` bytes. `before` is the number of bytes held
+/// before it. If the allocation is allowed, raises [`CEILING`], below which further allocations need no check.
 #[cold]
 fn grow(before: usize, held: usize, bytes: usize) -> Result<(), TensorError> {
     let limit = match requested_limit()? {

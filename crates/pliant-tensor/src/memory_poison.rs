@@ -8,16 +8,18 @@ use crate::Tensor;
 /// are -11 and -1.
 pub const POISON: [u8; 2] = 0xFFF5u16.to_le_bytes();
 
-/// [`POISON`] repeated to 64 bits.
+/// The byte pattern [`POISON`] repeated four times, as a 64-bit word.
 pub const POISON_WORD: u64 = {
     let [a, b] = POISON;
     u64::from_le_bytes([a, b, a, b, a, b, a, b])
 };
 
-/// Whether this build poisons memory.
+/// Whether this build fills memory with the byte pattern [`POISON`] before it is written for the first time: true for builds with
+/// debug assertions.
 pub const POISONS: bool = cfg!(debug_assertions);
 
-/// Fills memory with poison, in builds that poison memory.
+/// Fills memory with the byte pattern [`POISON`] in builds with debug assertions, so that reads of uninitialised memory are
+/// detected.
 ///
 /// # Safety
 /// The bytes must be writable.

@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::TensorError;
 
-/// Size of the reserve in bytes. The C allocator maps a block of this size separately, so freeing it returns its address space. Its
-/// pages are never touched.
+/// Size in bytes of the memory reserve, which is freed when an allocation fails. The C allocator maps a block of this size
+/// separately, so freeing it returns its address space. Its pages are never touched.
 const RESERVE_SIZE: usize = 40 << 20;
 /// Maximum size in bytes of a failed allocation that is retried. Callers handle failures of larger allocations.
 const MAX_RETRIED: usize = 4 << 20;
 
 static RESERVE_BLOCK: AtomicPtr<u8> = AtomicPtr::new(null_mut());
-/// Whether an allocation has failed and no new reserve has been allocated since.
+/// Whether an allocation has failed and no new memory reserve has been allocated since.
 static SHORT: AtomicBool = AtomicBool::new(false);
 /// Whether [`prepare`] was called.
 static PREPARED: AtomicBool = AtomicBool::new(false);
@@ -28,7 +28,8 @@ fn layout() -> Layout {
     const { Layout::new::<[u8; RESERVE_SIZE]>() }
 }
 
-/// Allocates the reserve. If this fails, [`check`] fails until there is enough memory.
+/// Allocates the memory reserve, which is freed when an allocation fails. If there is not enough memory for the reserve, [`check`]
+/// fails until there is.
 pub fn prepare() {
     PREPARED.store(true, Ordering::Relaxed);
     if !allocate_reserve() {
@@ -36,7 +37,8 @@ pub fn prepare() {
     }
 }
 
-/// Allocates the reserve if there is none. Returns whether there is a reserve afterwards.
+/// Allocates the memory reserve (a block that is freed when an allocation fails) if there is none. Returns whether there is a
+/// reserve afterwards.
 fn allocate_reserve() -> bool {
     if !RESERVE_BLOCK.load(Ordering::Relaxed).is_null() {
         return true;
@@ -55,8 +57,8 @@ fn allocate_reserve() -> bool {
     true
 }
 
-/// Whether memory is low: an allocation has failed and used the reserve. Cheaper than [`check`], because it does not try to
-/// allocate a new reserve.
+/// Whether memory is low: an allocation has failed, for which the memory reserve was freed. Cheaper than [`check`], because it does
+/// not try to allocate a new reserve.
 pub fn is_short() -> bool {
     SHORT.load(Ordering::Relaxed)
 }
@@ -83,7 +85,7 @@ pub fn check_available(bytes: usize) -> Result<(), TensorError> {
     Ok(())
 }
 
-/// Fails if memory is low and no new reserve can be allocated.
+/// Fails if an earlier allocation failed, so that the memory reserve was freed, and no new reserve can be allocated.
 ///
 /// # Errors
 /// `OutOfMemory` if memory is low.

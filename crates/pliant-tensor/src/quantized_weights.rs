@@ -14,8 +14,9 @@ use half::bf16;
 use crate::matmul_panels::fill_panels;
 use crate::{DType, Tensor, TensorError, panel_width};
 
-/// Fills the rows of all panels. Calls `put` for each row of the matrix and each panel. The arguments of `put` are the memory of
-/// the row in the panel (which two rows may share), the index of the row, and the range of columns of the panel.
+/// Fills `out` with the panels of a matrix `[k, n]`. `put` writes the elements of one row of the matrix in one panel. Its arguments
+/// are the memory of the row in the panel (which two rows may share), the index of the row, and the range of columns of the panel.
+/// The array parameter is the shape of the output: panels, rows of memory per panel, and elements per row of memory.
 fn fill<T: Send>(
     out: &mut [T],
     (k, n): (usize, usize),

@@ -111,7 +111,8 @@ fn columns(hidden: usize, gates: usize, width: usize) -> Option<usize> {
     columns.checked_next_multiple_of(width)
 }
 
-/// Packs some gates of the weights `[gates * hidden, k]` and appends their panels to the output.
+/// Packs the gates `first .. first + gates` of weights with `hidden` rows of `k` elements per gate into panels of `width` columns,
+/// and appends the panels to `to`. `None` if the weights have too few elements or a size overflows.
 fn pack(
     weights: &[f32],
     (hidden, k): (usize, usize),

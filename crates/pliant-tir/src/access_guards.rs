@@ -24,7 +24,7 @@ pub enum Guard {
 }
 
 impl Guard {
-    /// Returns the expression that the guard evaluates.
+    /// Returns the expression that the guard evaluates: the value that it binds, or the condition that it checks.
     pub fn expr(&self) -> Expr {
         match self {
             Guard::Bind(_, e) | Guard::Check(e, _) => *e,
@@ -52,7 +52,7 @@ pub fn uses_guard_variable(f: &PrimFunc, guards: &[Guard], e: Expr) -> bool {
     uses_any(f, e, &bound)
 }
 
-/// Splits a statement into the guards in front of it and the guarded statement.
+/// Splits a statement into the guards (`T.let` bindings and assertions) around it and the innermost statement.
 pub fn split_guards(f: &PrimFunc, mut s: Stmt) -> (Vec<Guard>, Stmt) {
     let mut guards = Vec::new();
     loop {
@@ -70,7 +70,8 @@ pub fn split_guards(f: &PrimFunc, mut s: Stmt) -> (Vec<Guard>, Stmt) {
     }
 }
 
-/// Wraps a statement in guards. Repeated checks of the same condition are dropped.
+/// Wraps a statement in guards: run-time checks of its accesses, and bindings of the variables that the checks use. Repeated checks
+/// of the same condition are dropped.
 pub fn wrap(f: &mut PrimFunc, guards: &[Guard], s: Stmt) -> Stmt {
     let mut seen = FxHashSet::default();
     let mut once = |g: &&Guard| match g {
@@ -93,23 +94,25 @@ pub fn reads_memory(f: &PrimFunc, e: Expr) -> bool {
     found
 }
 
-/// The variables that the guards of one statement have bound so far.
+/// The values that are loaded from memory and bound to variables in front of one statement, and the expressions that use them.
 #[derive(Clone, Debug, Default)]
 pub struct Bindings {
     vars: FxHashMap<Expr, Var>,
     /// Maps expressions that read memory to the same expressions with their loads replaced by variables.
     rewritten: FxHashMap<Expr, Expr>,
-    /// Maps expressions whose accesses have guards to their guarded forms. A guarded form uses the variables that the guards bind.
+    /// Maps expressions to their guarded forms, whose accesses have run-time checks. In a guarded form, values that are loaded from
+    /// memory and checked are replaced by the variables to which guards bind them.
     guarded: FxHashMap<Expr, Expr>,
 }
 
 impl Bindings {
-    /// Returns the guarded form of an expression; `None` if its accesses have no guards yet.
+    /// Returns the form of an expression in which loaded values that are checked are replaced by the variables to which guards bind
+    /// them; `None` if no checks were added for the accesses of the expression yet.
     pub fn guarded(&self, e: Expr) -> Option<Expr> {
         self.guarded.get(&e).copied()
     }
 
-    /// Records the guarded form of an expression.
+    /// Records `new` as the guarded form of the expression `e` ([`Bindings::guarded()`]).
     pub fn set_guarded(&mut self, e: Expr, new: Expr) {
         self.guarded.insert(e, new);
     }

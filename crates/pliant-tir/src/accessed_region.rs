@@ -35,7 +35,7 @@ pub struct EnclosingLoop {
 pub struct DimRange {
     /// The first index of the range.
     pub min: Expr,
-    /// The first index as (terms, constant). A term is (expression, factor).
+    /// The first index as a sum: (terms, constant). A term is (expression, factor).
     pub min_terms: (Vec<(Expr, i64)>, i64),
     /// The number of indices in the range.
     pub extent: Expr,
@@ -271,8 +271,8 @@ pub fn relative_index(
     sum(f, total, constant)
 }
 
-/// Returns the condition that an index is inside a dim; `None` if it always is, because all loops that it uses have constant
-/// extents.
+/// Returns the condition `0 <= index < size`. Returns `None` if the condition always holds because of the constant ranges of the
+/// loops that the index uses.
 pub fn inside_condition(
     f: &mut PrimFunc,
     index: Expr,

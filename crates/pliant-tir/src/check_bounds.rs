@@ -98,12 +98,13 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
 struct Checker {
     /// The facts that hold at the current statement, such as ranges of variables.
     facts: IndexFacts,
-    /// Expressions that need no guards in the current scope, because all their accesses are provably in bounds.
+    /// Expressions that need no run-time checks in the current scope, because all their accesses are provably in bounds.
     proved: FxHashSet<Expr>,
-    /// Counts the visited expressions whose accesses need guards. If the count does not change while an expression is visited,
-    /// the expression needs no guards.
+    /// The number of visited expressions whose accesses need run-time checks. If it does not change while an expression is visited,
+    /// the expression needs none.
     guarded_uses: usize,
-    /// The variables that the guards of the current statement bind.
+    /// The values of the current statement that are loaded from memory and bound to variables, so that a check and the checked
+    /// access use the same value.
     bindings: Bindings,
     /// The loops around the current statement, outermost first.
     loops: Vec<Loop>,
@@ -154,8 +155,8 @@ impl Checker {
         result
     }
 
-    /// Wraps a statement in the guards of its accesses. Every statement has its own guards; it does not use variables that guards
-    /// of enclosing statements bind.
+    /// Returns a statement with the run-time checks of its accesses in front of it. Every statement has its own checks; it does not
+    /// use variables that the guards of enclosing statements bind.
     fn stmt(&mut self, f: &mut PrimFunc, s: Stmt) -> Stmt {
         let outer = std::mem::take(&mut self.bindings);
         let mut guards = Vec::new();
@@ -165,8 +166,8 @@ impl Checker {
         access_guards::wrap(f, &guards, new)
     }
 
-    /// Appends the guards of a statement to `guards`. Returns the statement, with guarded values replaced by the variables to which
-    /// the guards bind them.
+    /// Appends the run-time checks of a statement to `guards`. Returns the statement, in which checked values that were loaded from
+    /// memory are replaced by variables that guards bind.
     fn guard_stmt(&mut self, f: &mut PrimFunc, s: Stmt, guards: &mut Vec<Guard>) -> StmtData {
         match f.stmt(s).clone() {
             StmtData::Seq(list) => self.in_scope(|c| {
@@ -228,8 +229,8 @@ impl Checker {
         }
     }
 
-    /// Guards the accesses of an expression that must be evaluated only once. If the expression reads memory, a guard binds it to
-    /// a variable.
+    /// Appends the run-time checks of an expression that must be evaluated only once to `guards`. If the expression reads memory,
+    /// binds it to a variable and returns the variable.
     fn guard_and_bind(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
         let e = self.guard_expr(f, e, guards);
         if access_guards::reads_memory(f, e) { self.bindings.bind(f, e, guards) } else { e }
@@ -245,7 +246,7 @@ impl Checker {
         }
     }
 
-    /// Guards the accesses of a statement under the assumption that the condition is true (`holds`) or false.
+    /// Adds the run-time checks of a statement, under the assumption that the condition is true (`holds`) or false.
     fn stmt_assuming(&mut self, f: &mut PrimFunc, condition: Expr, holds: bool, s: Stmt) -> Stmt {
         self.in_scope(|c| {
             c.facts.assume(f, condition, holds);
@@ -253,8 +254,8 @@ impl Checker {
         })
     }
 
-    /// Guards a `while` loop. If its condition has guards, the guarded condition is stored in a buffer, before the loop and after
-    /// each iteration.
+    /// Adds the run-time checks of a `while` loop. If its condition needs checks, the checked condition is evaluated before the
+    /// loop and after each iteration, and stored in a buffer from which the loop reads it.
     fn while_loop(&mut self, f: &mut PrimFunc, condition: Expr, body: Stmt) -> StmtData {
         let mut guards = Vec::new();
         let checked = self.guard_expr(f, condition, &mut guards);
@@ -297,8 +298,8 @@ impl Checker {
         }
     }
 
-    /// Guards the accesses of a block: those in its predicate, in the ranges and bindings of its axes, in its init and in its
-    /// body.
+    /// Adds the run-time checks of the accesses of a block: those in its predicate, in the ranges and bindings of its axes, in its
+    /// init and in its body.
     fn guard_block(
         &mut self,
         f: &mut PrimFunc,
@@ -390,9 +391,9 @@ impl Checker {
         })
     }
 
-    /// Guards the body of a reduction without an init, which accumulates into a result that exists already. Schedules load and
-    /// store the result outside the reduction loops, so this access must be in bounds even if the loops have no iterations. If
-    /// this is not proved, the body gets a guard and is then not scheduled as a reduction.
+    /// Adds run-time checks to the body of a reduction without an init, which accumulates into a result that exists already.
+    /// Schedules load and store the result outside the reduction loops, so this access must be in bounds even if the loops have no
+    /// iterations. If this is not proved, a check is added in front of the body, which is then not scheduled as a reduction.
     fn guard_accumulation(&mut self, f: &mut PrimFunc, b: &BlockData) -> Stmt {
         let StmtData::Store { buffer, indices, .. } = f.stmt(b.body).clone() else { return b.body };
         let mut guards = Vec::new();

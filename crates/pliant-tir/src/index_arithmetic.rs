@@ -175,7 +175,7 @@ fn add_term<T: PartialEq>(terms: &mut Vec<(T, i64)>, term: T, factor: i64) -> bo
     }
 }
 
-/// Collects the operands of nested conjunctions.
+/// Appends the operands of nested conjunctions to `out`; the expression itself if it is not a conjunction.
 pub fn conjuncts(f: &PrimFunc, e: Expr, out: &mut Vec<Expr>) {
     match *f.expr(e) {
         ExprData::Binary(BinOp::And, a, b) => {

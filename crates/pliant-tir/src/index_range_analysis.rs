@@ -13,7 +13,8 @@ use pliant_tensor::DType;
 
 use crate::overflow_analysis::{Fact, Interval, OverflowAnalysis, SIZE_LIMIT};
 
-/// The facts at one point of a loop function, and a prover that uses them.
+/// What is known about integers at one point of a loop function, such as ranges of variables and conditions that hold, and a prover
+/// that uses these facts.
 pub(crate) struct IndexFacts {
     arena: SymArena,
     bridge: SymBridge,
@@ -22,7 +23,7 @@ pub(crate) struct IndexFacts {
     overflow: OverflowAnalysis,
 }
 
-/// A snapshot of the facts, to restore them later.
+/// A snapshot of the facts that [`IndexFacts`] contains, to restore them later.
 #[derive(Clone)]
 pub(crate) struct Snapshot {
     facts: Facts,
@@ -82,7 +83,7 @@ impl IndexFacts {
         }
     }
 
-    /// Returns the facts of the overflow analysis about an expression.
+    /// Returns what the overflow analysis knows about an expression: its range, and whether its arithmetic can overflow.
     pub fn fact(&self, f: &PrimFunc, e: Expr) -> Fact {
         self.overflow.fact(f, e, &|v| {
             let range = self.facts.range(self.bridge.known_sym(v)?);

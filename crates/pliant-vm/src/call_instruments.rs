@@ -36,7 +36,7 @@ pub enum CalleeKind {
     LoopFunction,
     /// A builtin of the VM.
     Builtin,
-    /// A packed function of the host.
+    /// A packed function: a Rust or Python function that programs call by name.
     Packed,
     /// A graph function or a closure. The VM enters its body after the instruction of the call, so the event after the call is
     /// reported before the body runs.

@@ -8,7 +8,7 @@ use pliant_exec::NODE;
 use pliant_tensor::CheckFailure;
 use pliant_tensor::TensorError;
 
-/// The kind of a failed check. Hosts choose the type of their exception by this kind.
+/// The kind of a failed check. Embedding programs, such as the Python package, choose the type of their exception by this kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CheckKind {
     /// A rank, dim or size is wrong.
@@ -102,11 +102,11 @@ pub enum VmError {
         /// was exceeded.
         function: String,
     },
-    /// The invocation was interrupted by the host.
+    /// The invocation was interrupted, for example by Ctrl-C.
     Interrupted,
     /// The invocation exceeded its time limit ([`RunOptions::time_limit`](crate::RunOptions)) and was stopped.
     TimeLimit {
-        /// The name of the function that the host invoked.
+        /// The name of the function with which the invocation began.
         function: String,
         /// The time limit that was exceeded.
         limit: Duration,
@@ -160,7 +160,7 @@ impl VmError {
         VmError::Type(message.into())
     }
 
-    /// Wraps an error of the host, so that a packed function can return it.
+    /// Wraps any error as an error that a packed function can return.
     pub fn external(error: impl Into<Box<dyn Error + Send + Sync>>) -> VmError {
         VmError::External(error.into())
     }

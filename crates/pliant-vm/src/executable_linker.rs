@@ -141,7 +141,7 @@ pub(crate) enum Callee {
     /// A call through `call_tir_dyn` of the loop function in the first operand. The dims of the shape in the last operand become
     /// trailing integer arguments.
     LoopFuncDyn,
-    /// A host function, as an index into [`Linked::packed`].
+    /// A packed function or library function, as an index into [`Linked::packed`].
     Packed(u32),
     /// A bytecode function, as an index into [`Linked::functions`].
     Vm(u32),
@@ -221,8 +221,8 @@ pub(crate) struct Linked {
     pub(crate) consts: Vec<Value>,
 }
 
-/// Looks up a host function by name. Functions in `local`, which belong to the VM, take precedence
-/// over registered functions.
+/// Looks up a packed function or library function by name. Functions in `local`, which only this VM can call, take precedence over
+/// registered functions.
 pub(crate) fn find_host(name: &str, local: &FxHashMap<String, PackedFunc>) -> Option<HostFunc> {
     local.get(name).cloned().map(HostFunc::Packed).or_else(|| find_func(name))
 }

@@ -7,12 +7,11 @@ use rustc_hash::FxHashMap;
 
 use crate::Value;
 
-/// Calls `visit` for each host object whose references are all reachable from `values`. A cycle
-/// collector may count exactly these objects as owned by the holder of `values`. Visits each object
-/// once.
+/// Calls `visit`, once each, for the opaque objects (such as Python objects) whose references are all reachable from `values`. The
+/// garbage collector of the language of these objects may count them as owned by the holder of `values`.
 ///
-/// A hosted function ([`FuncValue::hosted`](crate::FuncValue::hosted)) counts as one object,
-/// although its closure also references the host object.
+/// A hosted function ([`FuncValue::hosted`](crate::FuncValue::hosted)) counts as one object, although its closure also references
+/// the object that it represents.
 pub fn uniquely_held_objects<'a>(
     values: impl IntoIterator<Item = &'a Value>,
     visit: &mut dyn FnMut(&Arc<dyn Any + Send + Sync>),

@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 use crate::memory_pool::{alloc_workspace, free_workspace};
 use crate::{Value, VmError};
 
-/// A host function that a program can call by name, with values as arguments.
+/// A Rust function that programs can call by name, with VM values as arguments and result (a packed function). Python functions are
+/// wrapped as such functions.
 ///
 /// # Examples
 /// ```
@@ -28,8 +29,8 @@ use crate::{Value, VmError};
 /// ```
 pub type PackedFunc = Arc<dyn Fn(&[Value]) -> Result<Value, VmError> + Send + Sync>;
 
-/// A host function that behaves like a library kernel: it receives the caller's runtime with the worker team for parallel loops and
-/// the interrupt flag. It cannot call packed functions through the runtime.
+/// A Rust function that programs can call by name, and that also receives the runtime of the calling run, with the worker team for
+/// parallel loops and the interrupt flag. It cannot call packed functions through the runtime.
 ///
 /// # Examples
 /// ```
@@ -52,7 +53,7 @@ pub type PackedFunc = Arc<dyn Fn(&[Value]) -> Result<Value, VmError> + Send + Sy
 pub type LibraryFunc =
     Arc<dyn Fn(&KernelRuntime, &[Value]) -> Result<Value, VmError> + Send + Sync>;
 
-/// A registered host function: a packed function or a library function.
+/// A function that programs call by name: a packed function or a library function.
 #[derive(Clone)]
 pub(crate) enum HostFunc {
     Packed(PackedFunc),
@@ -60,8 +61,7 @@ pub(crate) enum HostFunc {
 }
 
 impl HostFunc {
-    /// Calls the host function during a run. `runtime` is the runtime that loop functions of the
-    /// run receive.
+    /// Calls the function during a run. `runtime` is the runtime that loop functions of the run receive.
     pub(crate) fn call(&self, runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
         match self {
             HostFunc::Packed(func) => func(args),
@@ -72,8 +72,7 @@ impl HostFunc {
         }
     }
 
-    /// Calls the host function outside of a run, with the global worker team. The call cannot be
-    /// interrupted.
+    /// Calls the function outside of a run, with the global worker team. The call cannot be interrupted.
     pub(crate) fn call_outside(&self, args: &[Value]) -> Result<Value, VmError> {
         match self {
             HostFunc::Packed(func) => func(args),
@@ -107,8 +106,8 @@ pub fn register_func(name: &str, func: PackedFunc, replace: bool) -> bool {
     register(name, HostFunc::Packed(func), replace)
 }
 
-/// Registers a host function as [`register_func`] does. The function also receives the worker team
-/// and the interrupt flag, like a library kernel.
+/// Registers a library function as [`register_func`] registers a packed function. A library function also receives the worker team
+/// and the interrupt flag of the calling run.
 pub fn register_library_func(name: &str, func: LibraryFunc, replace: bool) -> bool {
     register(name, HostFunc::Library(func), replace)
 }
@@ -125,14 +124,12 @@ fn register(name: &str, func: HostFunc, replace: bool) -> bool {
     true
 }
 
-/// Returns the host function registered under `name`, as a packed function; `None` if the name is
-/// not registered.
+/// Returns the function registered under `name`, as a packed function; `None` if the name is not registered.
 pub fn get_func(name: &str) -> Option<PackedFunc> {
     find_func(name).map(HostFunc::into_packed)
 }
 
-/// Returns the host function registered under `name`, as a packed or library function; `None` if
-/// the name is not registered.
+/// Returns the packed or library function registered under `name`; `None` if the name is not registered.
 pub(crate) fn find_func(name: &str) -> Option<HostFunc> {
     REGISTRY.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
 }
@@ -144,7 +141,7 @@ pub fn unregister_func(name: &str) -> Option<PackedFunc> {
     func.map(HostFunc::into_packed)
 }
 
-/// Returns the names of all registered host functions, sorted.
+/// Returns the names of all registered packed and library functions, sorted.
 pub fn func_names() -> Vec<String> {
     let registry = REGISTRY.read().unwrap_or_else(PoisonError::into_inner);
     let mut names: Vec<String> = registry.keys().cloned().collect();

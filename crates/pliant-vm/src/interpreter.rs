@@ -61,7 +61,7 @@ pub(crate) struct Runner<'a> {
     /// The time limit of the run, if any. Set to `None` after an interrupt, so that the interrupt is reported even if
     /// the limit expires afterwards.
     limit: Option<&'a Limit>,
-    /// The index of the function that the host invoked.
+    /// The index of the function with which the run began.
     entry: usize,
 }
 

@@ -25,21 +25,21 @@ pub(crate) struct CodeSlot {
 }
 
 impl CodeSlot {
-    /// Creates a slot with the first version, whose messages the executable lists.
+    /// Creates a slot with the first version of a function's code. Its error messages are those that the executable lists.
     pub(crate) fn new(function: LoopFn) -> CodeSlot {
         let first = Arc::new(LoopFunctionCode { function, messages: None, _owner: None });
         let current = AtomicPtr::new(Arc::as_ptr(&first).cast_mut());
         CodeSlot { current, versions: Mutex::new(vec![first]) }
     }
 
-    /// Returns the current version.
+    /// Returns the current version of the code.
     #[inline]
     pub(crate) fn load(&self) -> &LoopFunctionCode {
         // SAFETY: the pointer is that of a version in `versions`, which is never removed before the slot is dropped.
         unsafe { &*self.current.load(Ordering::Acquire) }
     }
 
-    /// Makes a new version current. Calls in progress finish in the version in which they started.
+    /// Replaces the current version of the code. Calls in progress finish in the version in which they started.
     pub(crate) fn replace(
         &self,
         function: LoopFn,

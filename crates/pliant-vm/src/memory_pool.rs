@@ -209,10 +209,9 @@ fn class_of(bytes: usize) -> Option<(usize, usize)> {
 }
 
 impl Pool {
-    /// Takes a free block of the owner with at least `size` bytes, the size of the size class
-    /// `class`. A large request may take a block of a larger class: the blocks of the first layers
-    /// of a convolutional network, which are free in the later layers, would otherwise add to the
-    /// blocks of all sizes that the later layers need.
+    /// Takes a free block of the owner. `size` is the block size of the size class `class`. A large request may take a block of a
+    /// larger class: in a convolutional network, later layers then reuse the large blocks of the first layers instead of allocating
+    /// further ones.
     #[inline(always)]
     fn take(&mut self, class: usize, size: usize, owner: u64) -> Option<AlignedBuf> {
         let shared = if size < MIN_SHARED_BYTES { 0 } else { SHARED_CLASSES };

@@ -9,11 +9,11 @@ use crate::memory_pool::{Owner, RunGuard};
 use crate::tensor_cache::TensorCache;
 use crate::{Value, VmError};
 
-/// Maximum number of nested runs on one thread. A run is nested if a program calls a host function that runs a program. Each level
-/// uses native stack.
+/// Maximum number of nested runs on one thread. A run is nested if a program calls a packed or library function that runs a
+/// program. Each level uses native stack.
 const MAX_NESTING: usize = 64;
-/// Minimum free native stack in bytes for a nested run. Threads may have small stacks, and the stack use of host functions
-/// is unknown.
+/// Minimum free native stack in bytes for a nested run. Threads may have small stacks, and the stack use of packed functions is
+/// unknown.
 const MIN_STACK: usize = 128 << 10;
 /// Maximum number of contexts (registers and frames of an invocation) that a thread caches.
 const MAX_CACHED: usize = 4;
@@ -40,7 +40,7 @@ pub(crate) struct Context {
     /// Row-major copies that the current call of a loop function receives instead of strided
     /// tensors.
     pub(crate) copies: Vec<Tensor>,
-    /// The arguments of the current call of a host function.
+    /// The arguments of the current call of a packed or library function.
     pub(crate) host_args: Vec<Value>,
     /// Small tensors released by this invocation, for reuse.
     pub(crate) tensor_cache: TensorCache,

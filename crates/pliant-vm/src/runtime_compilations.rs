@@ -13,7 +13,7 @@ thread_local! {
     static RECORDED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Records that a host function compiled a program during the run on this thread.
+/// Records that a packed or library function compiled a program during the run on this thread.
 /// [`VmStats::compilations`](crate::VmStats::compilations) of the running VM counts it.
 pub fn record_compilation() {
     RECORDED.set(RECORDED.get() + 1);

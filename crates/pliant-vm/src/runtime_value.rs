@@ -13,7 +13,7 @@ use crate::host_function_registry::HostFunc;
 use crate::virtual_machine::{Inner, InvokeMode, VirtualMachine};
 use crate::{PackedFunc, RunOptions, VmError};
 
-/// A shared object of the host. The VM does not access its contents.
+/// A shared object of the program that embeds the VM, such as a Python object. The VM does not access its contents.
 pub type Object = Arc<dyn Any + Send + Sync>;
 
 /// A run-time value. Cloning is cheap: large contents are shared.
@@ -58,7 +58,7 @@ pub enum Value {
     Storage(Storage),
     /// A function or closure as a value.
     Func(FuncValue),
-    /// An object of the host, which the VM does not access.
+    /// An object of the embedding program, such as a Python object. The VM does not access it.
     Object(Object),
 }
 
@@ -274,8 +274,7 @@ fn take_nested(items: Option<&mut [Value]>, nested: &mut Vec<Value>) {
     }
 }
 
-/// A function value: a host function, a function of a program, or a closure (a host function or a function of a program with
-/// captured values).
+/// A function value: a packed or library function, a function of a program, or a closure (a function with captured values).
 #[derive(Clone)]
 pub struct FuncValue(Arc<FuncInner>);
 
@@ -286,7 +285,7 @@ struct FuncInner {
     host: Option<Object>,
 }
 
-/// The target of a function value: a host function or a function of a VM.
+/// The target of a function value: a packed or library function, or a function of a VM.
 #[derive(Clone)]
 pub(crate) enum FuncTarget {
     Packed(HostFunc),
@@ -299,14 +298,13 @@ pub(crate) enum FuncTarget {
 }
 
 impl FuncValue {
-    /// Creates a function value from a host function.
+    /// Creates a function value from a packed function.
     pub fn packed(name: impl Into<String>, func: PackedFunc) -> FuncValue {
         Self::new(name.into(), FuncTarget::Packed(HostFunc::Packed(func)), Vec::new())
     }
 
-    /// Creates a function value as [`FuncValue::packed`] does, for a function that represents the
-    /// host object `host`. [`FuncValue::host`] returns the object. The closure `func` must also
-    /// hold a reference to the object.
+    /// Creates a function value from a packed function that represents the object `host` of the embedding program, such as a Python
+    /// callable. [`FuncValue::host`] returns the object. The closure `func` must also hold a reference to the object.
     pub fn hosted(name: impl Into<String>, func: PackedFunc, host: Object) -> FuncValue {
         let name: String = name.into();
         let (name, target) = (name.into(), FuncTarget::Packed(HostFunc::Packed(func)));
@@ -317,14 +315,14 @@ impl FuncValue {
         FuncValue(Arc::new(FuncInner { name: name.into(), target, bound, host: None }))
     }
 
-    /// Returns the host object that the function represents. Returns `None` for other functions and
-    /// for closures with captured values.
+    /// Returns the object that the function represents ([`FuncValue::hosted`]). Returns `None` for other functions and for closures
+    /// with captured values.
     pub fn host(&self) -> Option<&Object> {
         self.0.host.as_ref()
     }
 
-    /// Returns the VM to which the function belongs; `None` for host functions, and if the VM was
-    /// dropped. The function stays callable while the caller keeps the result.
+    /// Returns the VM to which the function belongs; `None` for packed and library functions, and if the VM was dropped. The
+    /// function stays callable while the caller keeps the result.
     pub fn vm(&self) -> Option<VirtualMachine> {
         match &self.0.target {
             FuncTarget::Packed(_) => None,
@@ -352,8 +350,8 @@ impl FuncValue {
         (Arc::as_ptr(&self.0).cast(), Arc::strong_count(&self.0))
     }
 
-    /// Returns the values that a cycle collector can reach from the function: the captured values,
-    /// and the host object if only this function value and its closure reference it.
+    /// Returns the values that a cycle collector can reach from the function: the captured values, and the object that the function
+    /// represents if only this function value and its closure reference it.
     pub(crate) fn gc_children(&self) -> (&[Value], Option<&Object>) {
         let own = match &self.0.target {
             FuncTarget::Packed(HostFunc::Packed(func)) => Arc::strong_count(func) == 1,
@@ -389,7 +387,7 @@ impl FuncValue {
         self.call_in_mode(args, InvokeMode::TopLevel(None))
     }
 
-    /// Calls the function with run options. Host functions do not support a time limit.
+    /// Calls the function with run options. Packed and library functions do not support a time limit.
     ///
     /// # Errors
     /// The same errors as [`FuncValue::call`]; with a time limit also `TimeLimit` and `NoTimer`, or `Type` for a

@@ -117,16 +117,15 @@ impl Drop for Limit {
 /// A map key: a deadline, and a number that makes the key unique.
 type Key = (Instant, u64);
 
-/// A run that has a deadline.
+/// A run with a time limit, in the table of deadlines.
 struct Entry {
     run: Arc<DeadlineFlag>,
     vm: Weak<Inner>,
 }
 
 impl Entry {
-    /// Interrupts the run because its deadline has passed. The caller holds the timer's lock, so
-    /// the run has not ended and its invoker still keeps the VM alive. Therefore dropping the
-    /// upgraded weak reference does not drop the VM.
+    /// Interrupts the run because its deadline has passed. The caller holds the timer's lock. So the run cannot end meanwhile, its
+    /// thread keeps the VM alive, and this function never drops the last reference to the VM.
     fn expire(&self) {
         self.run.expired.store(true, Ordering::SeqCst);
         self.run.interrupt.store(true, Ordering::SeqCst);

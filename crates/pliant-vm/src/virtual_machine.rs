@@ -31,7 +31,7 @@ const INTERRUPT: u64 = 2;
 const INTERRUPTS: u64 = (1 << 32) - INTERRUPT;
 const TIME_LIMIT: u64 = 1 << 32;
 
-/// A callback that asks the host whether to stop. Returns true to interrupt the invocation.
+/// A callback that asks the embedding program whether to stop. Returns true to interrupt the invocation.
 type Poll = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// The default of [`VmOptions::max_depth`], the maximum nesting depth of calls.
@@ -52,7 +52,7 @@ pub struct VmOptions {
     pub max_depth: Option<usize>,
     /// Whether dropping the VM also returns the allocator's free memory to the system.
     pub trim: bool,
-    /// A host object that the VM keeps alive. [`VirtualMachine::attachment`] returns it.
+    /// An object that the VM keeps alive for its creator. [`VirtualMachine::attachment`] returns it.
     pub attachment: Option<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -68,9 +68,9 @@ pub struct RunOptions {
 /// Statistics of a VM, such as the number of invocations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct VmStats {
-    /// The number of invocations by the host so far.
+    /// The number of invocations so far, including runs nested in other runs. Calls inside a program are not counted.
     pub invocations: u64,
-    /// The number of programs that host functions compiled during these invocations, as recorded by
+    /// The number of programs that packed and library functions compiled during these invocations, as recorded by
     /// [`record_compilation`](crate::record_compilation).
     pub compilations: u64,
 }
@@ -98,7 +98,7 @@ pub(crate) struct Inner {
     has_instrument: AtomicBool,
     stateful: Mutex<FxHashMap<String, StatefulCall>>,
     invocations: AtomicU64,
-    /// The number of programs that host functions compiled during invocations.
+    /// The number of programs that packed and library functions compiled during invocations.
     compilations: AtomicU64,
     /// The machine code and the worker team, which are kept alive as long as the VM.
     _owners: (LoopFuncTable, Option<Arc<Team>>),
@@ -429,8 +429,8 @@ impl VirtualMachine {
         })
     }
 
-    /// Calls `visit` for each host object that only the stored inputs and results keep alive. Does nothing while another thread
-    /// accesses the inputs or results.
+    /// Calls `visit` for each opaque object (such as a Python object) that only the stored inputs and results keep alive. Does
+    /// nothing while another thread accesses the inputs or results.
     pub fn uniquely_held_objects(&self, visit: &mut dyn FnMut(&Object)) {
         let Ok(stateful) = self.0.stateful.try_lock() else { return };
         crate::uniquely_held_objects(

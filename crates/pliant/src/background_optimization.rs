@@ -22,18 +22,18 @@ use crate::compile_options::Target;
 use crate::error::Error;
 use crate::loop_codegen::lower_for_vectors;
 
-/// The time between the compilation of a program and the start of its optimization.
+/// The time between the compilation of a program and the start of its optimization with LLVM in the background.
 const START_DELAY: Duration = Duration::from_millis(100);
-/// Number of loop functions that are compiled together.
+/// Number of loop functions that LLVM compiles together.
 const BATCH: usize = 4;
-/// The niceness of the thread: how much lower its priority is than that of other threads.
+/// The niceness of the background thread that runs LLVM: how much lower its priority is than that of other threads.
 const NICENESS: i32 = 10;
 
-/// Maximum number of statements of a loop function that is optimized. The time that LLVM takes grows faster than the size: 0.4 s
-/// for 300 statements with one `exp` each, 2 s for 1,000 (Intel Xeon with AMX).
+/// Maximum number of statements of a loop function that LLVM compiles in the background. The time that LLVM takes grows faster than
+/// the size: 0.4 s for 300 statements with one `exp` each, 2 s for 1,000 (Intel Xeon with AMX).
 const MAX_STATEMENTS: usize = 500;
 
-/// The progress of the optimization of a program.
+/// The progress of LLVM's background compilation of a program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Progress {
     Waiting,
@@ -42,25 +42,26 @@ enum Progress {
     Finished(bool),
 }
 
-/// The optimization of the loop functions of one program.
+/// The compilation of the loop functions of one program with LLVM in the background.
 pub(crate) struct Optimization {
     functions: Vec<(Arc<str>, Arc<PrimFunc>)>,
-    /// The table in which the code is replaced. It shares its entries with the program's table.
+    /// The table of the program's machine code, in which the code of LLVM replaces that of Cranelift.
     table: LoopFuncTable,
     progress: Mutex<Progress>,
     changed: Condvar,
-    /// Whether a thread waits for the optimization, which therefore precedes the others in the queue.
+    /// Whether a thread waits for this compilation. It then precedes the others in the queue.
     urgent: AtomicBool,
 }
 
-/// Prepares the process for its exit while LLVM compiles in the background. Compilations call this function. A program whose main
-/// thread does not compile calls it on its main thread, before other threads compile.
+/// Registers an exit handler that stops LLVM's background compilations before the process exits. Compilations call this function. A
+/// program whose main thread does not compile calls it on its main thread, before other threads compile.
 pub fn prepare_exit() {
     pliant_llvm::process_lifetime::prepare();
 }
 
-/// Queues the optimization of the loop functions of a program if the target is [`Target::Auto`]. `module` contains the functions
-/// before lowering. The optimization is abandoned when the result has been dropped, which `table` and its clones keep alive, too.
+/// Queues the compilation of a program's loop functions with LLVM if the target is [`Target::Auto`]. `module` contains the
+/// functions before lowering, and `table` their current code. The compilation is abandoned when all clones of the result and of
+/// `table` have been dropped.
 ///
 /// # Errors
 /// The environment variable that selects the code generator has an invalid value.
@@ -139,7 +140,8 @@ impl Optimization {
         self.changed.notify_all();
     }
 
-    /// Compiles some loop functions. Returns whether all of them have been compiled.
+    /// Compiles some loop functions with LLVM and replaces their code. Functions without loops and very large ones keep their code.
+    /// Returns whether all others have been compiled.
     fn optimize(&self, batch: &[(Arc<str>, Arc<PrimFunc>)]) -> bool {
         let Ok(vector_bytes) = LlvmBackend::new().widest_vector_bytes() else { return false };
         let mut lowered = Vec::with_capacity(batch.len());
@@ -157,7 +159,7 @@ impl Optimization {
         compiled.count() == lowered.len()
     }
 
-    /// Compiles lowered functions and replaces their code. Returns whether LLVM could compile them.
+    /// Compiles lowered functions with LLVM and replaces their code. Returns whether LLVM could compile them.
     fn replace(&self, lowered: &[(Arc<str>, PrimFunc)]) -> bool {
         let sources: Vec<KernelSource<'_>> = lowered.iter().map(|(n, f)| (n.clone(), f)).collect();
         let options = CodegenOptions { compile_threads: 1, ..CodegenOptions::default() };
@@ -188,25 +190,25 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The queue of optimizations, and the thread that runs them.
+/// The queue of programs to compile with LLVM, and the background thread that compiles them.
 struct Queue {
-    /// The process that created the queue.
+    /// The id of the process that created the queue.
     process: u32,
-    /// Whether the thread could be started.
+    /// Whether the background thread could be started. If not, a thread that waits for LLVM's code compiles it itself.
     has_thread: bool,
     shared: &'static Shared,
 }
 
-/// The part of the queue that the thread that optimizes shares with the threads that compile programs.
+/// The part of the queue that the background thread shares with the threads that compile programs.
 #[derive(Default)]
 struct Shared {
-    /// The optimizations, with the times at which they start.
+    /// The queued compilations, each with the earliest time at which it starts.
     waiting: Mutex<VecDeque<(Instant, Weak<Optimization>)>>,
     changed: Condvar,
 }
 
 impl Queue {
-    /// Returns the queue. The first call starts the thread.
+    /// Returns the queue of the process. The first call creates it and starts the background thread.
     fn get() -> &'static Queue {
         static QUEUE: OnceLock<Queue> = OnceLock::new();
         static SHARED: OnceLock<Shared> = OnceLock::new();
@@ -232,7 +234,7 @@ impl Queue {
         }
     }
 
-    /// Makes the thread look for urgent optimizations.
+    /// Wakes the background thread, so that it starts a compilation that has become urgent.
     fn wake(&self) {
         drop(lock(&self.shared.waiting));
         self.shared.changed.notify_one();
@@ -240,7 +242,7 @@ impl Queue {
 }
 
 impl Shared {
-    /// Runs optimizations forever.
+    /// The main function of the background thread: runs the queued compilations, and never returns.
     fn work(&self) {
         // SAFETY: 0 stands for the calling thread.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) };

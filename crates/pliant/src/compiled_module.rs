@@ -109,7 +109,7 @@ impl CompiledModule {
         while !self.wait_optimized_timeout(Duration::from_secs(3600)) {}
     }
 
-    /// Waits like [`wait_optimized`](Self::wait_optimized), but at most for `timeout`. Returns whether the compilation has
+    /// Waits at most for `timeout` until the background compilation of the program with LLVM has finished. Returns whether it has
     /// finished.
     pub fn wait_optimized_timeout(&self, timeout: Duration) -> bool {
         self.0.optimization.as_ref().is_none_or(|optimization| optimization.wait(timeout))

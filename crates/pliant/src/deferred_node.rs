@@ -1,5 +1,5 @@
-//! The host function `pliant.onnx.node`: imports an ONNX node at run time for the operands that it
-//! is called with, and runs it ([`pliant_onnx::DeferredNode`]).
+//! The packed function `pliant.onnx.node`: imports an ONNX node at run time for the operands that it is called with, and runs it
+//! ([`pliant_onnx::DeferredNode`]).
 //!
 //! A node is compiled once for each combination of ranks and element types of its operands, with
 //! all sizes symbolic. If it cannot be imported that way, it is imported again with more constants:
@@ -17,11 +17,11 @@ use crate::compile::compile;
 use crate::compile_options::CompileOptions;
 use crate::program_cache::Programs;
 
-/// The compiled programs by node and operand types.
+/// The compiled programs of ONNX nodes that were imported at run time. The key is the node and the types of its operands.
 static PROGRAMS: Programs<(String, Vec<OperandSpec>), String> = Programs::new();
 
-/// Host function with the arguments `(node, operands...)`: runs the node. Returns its result, or a
-/// tuple of its results if there are several.
+/// Implements the packed function `pliant.onnx.node(node, operands...)`: imports the ONNX node for these operands and runs it.
+/// Returns its result, or a tuple of its results if there are several.
 pub(crate) fn call(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
     let [Value::Str(text), operands @ ..] = args else { return Err(argument_error(NODE, args)) };
     let tensor = |v: &Value| match v {

@@ -1,5 +1,4 @@
-//! The host function `pliant.call_operator`: runs operators on operands whose rank or data type
-//! is known only at run time.
+//! The packed function `pliant.call_operator`: runs operators on operands whose rank or data type is known only at run time.
 //!
 //! Each combination of operand ranks and data types is a small program with symbolic sizes. It is
 //! compiled on first use, serves all sizes (except those that [`ConstantSizes`] fixes), and is kept
@@ -56,8 +55,8 @@ pub fn operator_programs() -> usize {
     PROGRAMS.len()
 }
 
-/// The host function `call_operator(name, text, operands...)`: runs the operator call that `text` describes on the operands.
-/// Errors are reported as errors of the operator, not of this function.
+/// Implements the packed function `pliant.call_operator(name, text, operands...)`: runs the operator call that `text` describes on
+/// the operands. Errors are reported as errors of the operator, not of this function.
 pub(crate) fn call(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
     run(runtime, args).map_err(|e| VmError::Plain(Box::new(e)))
 }

@@ -28,10 +28,10 @@ impl Optimization {
     }
 }
 
-/// Does nothing.
+/// Does nothing, because this build has no background compilation that must be stopped.
 pub fn prepare_exit() {}
 
-/// Returns `None`.
+/// Returns `None`, because builds with one code generator compile nothing in the background.
 ///
 /// # Errors
 /// The environment variable that selects the code generator has an invalid value.

@@ -128,7 +128,8 @@ def import_model(
     divisible: Mapping[str, int] | None = None,
     allow_specialization: bool = False,
 ) -> tuple[IRModule, str]:
-    """Like :func:`from_onnx`, but also returns the text that ``Model.explain_shapes`` prints."""
+    """Imports an ONNX model. Returns the module and the text that ``Model.explain_shapes`` prints. The arguments are
+    those of :func:`from_onnx`."""
     source, bounds = source_of(model), _limits(limits)
     if not isinstance(allow_specialization, bool):
         raise TypeError(f"allow_specialization: expected True or False, got {allow_specialization!r}")

@@ -9,7 +9,7 @@ _MAX_CHUNK_LENGTH = 512
 
 
 class _Chunk:
-    """A contiguous part of an ``Order``."""
+    """A contiguous part of the list that an ``Order`` stores, and its index among the parts."""
 
     __slots__ = ("index", "items")
 
@@ -33,7 +33,7 @@ class Order:
             yield from chunk.items
 
     def position(self, item: int) -> tuple[int, int]:
-        """Returns a key for the position of an element. Keys can be compared."""
+        """Returns a sort key for an element: keys have the order of the elements in the list."""
         chunk = self._chunk_of[item]
         return chunk.index, chunk.items.index(item)
 

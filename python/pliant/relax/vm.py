@@ -94,7 +94,8 @@ class BenchmarkResult:
 
 
 class VMInstrumentReturnKind(IntEnum):
-    """The values that an instrument of a VM may return before a call."""
+    """The values that an instrument returns before a call, to run or to skip the call. An instrument is a function that
+    the VM calls before and after each call of a program."""
 
     NO_OP = 0
     """The call is executed."""

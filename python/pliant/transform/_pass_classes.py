@@ -121,7 +121,8 @@ class Kind:
         self.decorator, self.method, self.args, self.base, self.run = decorator, method, args, base, run
 
     def check(self, func: Callable[..., Any], what: str) -> None:
-        """Raises ``TypeError`` for a callable that does not accept the arguments."""
+        """Raises ``TypeError`` if ``func`` does not accept the arguments of this kind of pass. ``what`` is the name of
+        ``func`` in the message."""
         try:
             signature = inspect.signature(func)
         except ValueError:

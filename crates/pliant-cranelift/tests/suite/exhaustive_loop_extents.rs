@@ -337,14 +337,16 @@ fn parameter(at: usize, slack: i64, values: impl Iterator<Item = i64>) -> Extent
     Extent { text: format!("s{at}"), dim: None, runs: values.map(run).collect() }
 }
 
-/// Returns an extent `n - offset`: a dim of the buffer minus a constant.
+/// Returns the extent `n - offset - slack` of the loop with the index `at`, where `n` is the size of the dim that the loop iterates
+/// over. The test runs use the values `dims` for `n`.
 fn difference(at: usize, slack: i64, offset: i64, dims: impl Iterator<Item = i64>) -> Extent {
     let offset = offset + slack;
     let run = |dim: i64| Run { extent: dim - offset, dim, scalar: 0 };
     Extent { text: format!("(n{at} - {offset})"), dim: None, runs: dims.map(run).collect() }
 }
 
-/// Returns an extent `n // 2 - offset`: half of a dim of the buffer minus a constant.
+/// Returns the extent `n // 2 - offset - slack` of the loop with the index `at`, where `n` is the size of the dim that the loop
+/// iterates over.
 fn half(at: usize, slack: i64, offset: i64) -> Extent {
     let offset = offset + slack;
     let run = |dim: i64| Run { extent: dim / 2 - offset, dim, scalar: 0 };
@@ -352,7 +354,8 @@ fn half(at: usize, slack: i64, offset: i64) -> Extent {
     Extent { text: format!("(n{at} // 2 - {offset})"), dim: None, runs }
 }
 
-/// Returns an extent `min(s, n)`: the minimum of a scalar parameter and a dim of the buffer.
+/// Returns the extent `min(s, n - slack)` of the loop with the index `at`, where `s` is a scalar parameter and `n` is the size of
+/// the dim that the loop iterates over.
 fn minimum(at: usize, slack: i64) -> Extent {
     let max_dim = MAX_EXTENT + slack;
     let by_parameter =
@@ -362,7 +365,8 @@ fn minimum(at: usize, slack: i64) -> Extent {
     Extent { text: format!("T.min(s{at}, n{at} - {slack})"), dim: None, runs }
 }
 
-/// Returns a constant extent, for a buffer of constant shape.
+/// Returns a loop extent that is the constant `extent`. The dim that the loop iterates over has a constant size: `extent + slack`,
+/// or `slack` if the extent is negative.
 fn constant(slack: i64, extent: i64) -> Extent {
     let dim = extent.max(0) + slack;
     Extent { text: extent.to_string(), dim: Some(dim), runs: vec![Run { extent, dim, scalar: 0 }] }

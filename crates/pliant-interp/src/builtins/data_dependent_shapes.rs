@@ -12,7 +12,7 @@ use crate::interpreter::Interpreter;
 use crate::loop_functions::buffer_view::View;
 use crate::loop_functions::scalar_arithmetic::Val;
 
-/// Compares two elements. NaN is ordered last.
+/// Compares two elements to sort them in ascending order, with NaN last.
 fn order(a: &Val, b: &Val, dtype: DType) -> Ordering {
     match (a, b) {
         (Val::Float(a), Val::Float(b)) => {

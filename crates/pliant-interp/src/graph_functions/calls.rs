@@ -1,5 +1,5 @@
-//! Runs calls in graph functions: calls of functions of the module and of the host,
-//! destination-passing calls, and operators that are not lowered to loop functions.
+//! Runs calls in graph functions: calls of functions of the module, of builtins and of functions of the host (the program that runs
+//! the interpreter), destination-passing calls, and operators that are not lowered to loop functions.
 
 use std::sync::Arc;
 

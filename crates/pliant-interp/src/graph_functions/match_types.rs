@@ -51,7 +51,7 @@ impl Frame {
         self.match_dims(&dims, true)
     }
 
-    /// Checks a value against a type, except for sizes with undefined symbols.
+    /// Checks a value against a type. Sizes in the type that contain undefined symbols are not checked.
     pub(super) fn check(&mut self, ty: Type, value: &Value, subject: &str) -> Result<()> {
         let mut dims = Vec::new();
         self.collect(ty, value, subject, &mut Vec::new(), &mut dims)?;

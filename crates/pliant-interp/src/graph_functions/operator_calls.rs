@@ -154,7 +154,7 @@ impl ConcreteCall {
         self.func.var_expr(var)
     }
 
-    /// Evaluates an operand of the call that replaces the operator call after lowering, such as a call of a loop function.
+    /// Evaluates an operand of the call to which the operator call was lowered, such as a call of a loop function.
     fn value(&self, e: Expr) -> Result<Value> {
         let func = &self.func;
         let size = |s| {

@@ -9,9 +9,9 @@ use super::scalar_arithmetic::{Val, wrap};
 use crate::interp_error::Result;
 
 impl LoopFrame<'_, '_, '_> {
-    /// Runs the init statements of the blocks in the body of a loop without iterations, if the blocks
-    /// have an empty reduction axis. The loop variable has its first value. Inner loops iterate normally,
-    /// but at least once.
+    /// Runs the init statements of blocks in the body of a loop without iterations, so that an empty reduction has its initial
+    /// value. Only blocks with an empty reduction axis are affected. The loop variable has its first value. Inner loops iterate
+    /// normally, but at least once.
     pub(super) fn run_inits_of_empty_loop(&mut self, body: Stmt) -> Result<()> {
         // Without inits, nothing is evaluated, because expressions may be invalid if the loop has no iterations.
         let mut has_inits = false;

@@ -9,8 +9,8 @@ use super::statements::ints;
 use crate::interp_error::Result;
 
 impl LoopFrame<'_, '_, '_> {
-    /// Evaluates an expression of a statement. Discards the values that were memoised for earlier
-    /// expressions, because the memory that they read may have changed.
+    /// Evaluates an expression of a statement. First discards the memoised values of shared subexpressions, because the memory that
+    /// they read may have changed since the last statement.
     pub(super) fn eval(&mut self, e: Expr) -> Result<Val> {
         self.memo.clear();
         self.expr(e)
@@ -137,7 +137,7 @@ fn splat(value: Val, ty: Ty) -> Val {
     if ty.lanes == 1 { value } else { Val::Vector(vec![value; usize::from(ty.lanes)].into()) }
 }
 
-/// Combines the lanes of a vector by an operator.
+/// Reduces a vector to a scalar by applying a binary operator to its lanes in order. A scalar is returned unchanged.
 pub(super) fn reduce(op: BinOp, v: &Val, dtype: DType) -> Result<Val> {
     let Val::Vector(lanes) = v else { return Ok(v.clone()) };
     let mut lanes = lanes.iter().cloned();

@@ -1,5 +1,5 @@
-//! Tests how graph functions interact with the host: order of effects, opaque objects, dynamically typed values, calls from loop
-//! functions, and errors.
+//! Tests how graph functions interact with the host, the program that runs the interpreter: order of effects, opaque objects,
+//! dynamically typed values, calls from loop functions, and errors.
 
 use std::sync::{Arc, Mutex};
 

@@ -137,7 +137,7 @@ pub(crate) fn func_attrs(attrs: &FuncAttrs) -> String {
     out
 }
 
-/// Formats a small tensor as a number or nested lists; `None` for a large tensor, which is stored in the metadata.
+/// Formats a small tensor as a number or nested lists; `None` for a large tensor, which scripts contain in the table `metadata`.
 pub(crate) fn small_tensor(tensor: &Tensor) -> Option<String> {
     const LIMIT: usize = 16;
     if tensor.numel() == 0 || tensor.numel() > LIMIT || tensor.ndim() > 4 || has_nan_payload(tensor)
@@ -167,8 +167,8 @@ fn has_nan_payload(tensor: &Tensor) -> bool {
     })
 }
 
-/// Formats the elements of a tensor of the metadata: nested lists of numbers, wrapped to lines, if there are at most 512 elements;
-/// otherwise, and if an element is NaN, whose bits a number does not state, base64 text.
+/// Formats the elements of a large constant for the table `metadata`: as nested lists of numbers, wrapped to lines, if there are at
+/// most 512 elements and none is NaN; otherwise as base64 text. Numbers do not state the bits of a NaN.
 pub(crate) fn metadata_elements(tensor: &Tensor) -> String {
     const LIMIT: usize = 512;
     let has_nan = || tensor.to_f64_vec().is_ok_and(|values| values.iter().any(|v| v.is_nan()));

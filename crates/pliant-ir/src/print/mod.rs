@@ -87,7 +87,7 @@ struct ModulePrinter<'a> {
     options: &'a PrintOptions,
     /// The printed names of global functions, by their names in the module.
     globals: FxHashMap<Arc<str>, String>,
-    /// The large constants, which are printed in the metadata.
+    /// The large constants, which are printed before the functions in the table `metadata`.
     constants: Vec<Tensor>,
     /// The index in `constants` of each large constant, by the address of the tensor object.
     constant_ids: FxHashMap<usize, usize>,
@@ -99,7 +99,7 @@ impl<'a> ModulePrinter<'a> {
         ModulePrinter { ops, options, globals, constants, constant_ids: FxHashMap::default() }
     }
 
-    /// The index of a large constant in the metadata, to which the constant is added if it is new.
+    /// The index of a large constant in the table `metadata`, to which functions refer. The constant is added if it is new.
     fn constant(&mut self, tensor: &Tensor) -> usize {
         let address = std::ptr::from_ref(tensor.dl()) as usize;
         let next = self.constants.len();

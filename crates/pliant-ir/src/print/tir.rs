@@ -106,7 +106,8 @@ impl<'a> TirPrinter<'a> {
         name
     }
 
-    /// Opens a scope of names.
+    /// Opens a scope. When the scope is closed, the names of the variables and buffers that were named in it become available
+    /// again.
     pub(super) fn enter(&mut self) {
         self.scopes.push(Vec::new());
     }

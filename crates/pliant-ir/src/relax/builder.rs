@@ -125,7 +125,8 @@ impl<'r> FunctionBuilder<'r> {
         name
     }
 
-    /// Marks the current position in the log of taken names.
+    /// Returns the current position in the log of taken names, so that [`release_names`](Self::release_names) can release the names
+    /// taken after it.
     pub fn mark_names(&self) -> NameMark {
         NameMark(self.taken.len())
     }

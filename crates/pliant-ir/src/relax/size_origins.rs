@@ -83,12 +83,12 @@ impl DivisibleSizes {
     }
 }
 
-/// Describes where the symbols of `term` got their values, as in `'x' dim 0 and 'y' dim 1`. `term`
-/// is the size that the dim at `location` must have. `origin` returns the location that defined a
-/// symbol. The result is `None` if no symbol has a known origin.
+/// Describes from which dims the symbols of `term` got their values, as in `'x' dim 0 and 'y' dim 1`. `term` is the size that the
+/// dim at `location` must have but does not have. `origin` returns the description of the dim that defines a symbol. The result is
+/// `None` if no symbol has a known origin.
 ///
-/// If the size at `location` itself defines a symbol of the term, this location is listed last,
-/// because the message reports that no value of the symbol fits.
+/// If the dim at `location` itself defines a symbol of the term, this is stated last: no value of the symbol fits, or, for a
+/// quotient symbol of `divisible`, how its value is computed.
 pub fn describe_origins<'o>(
     syms: &SymArena,
     term: Sym,

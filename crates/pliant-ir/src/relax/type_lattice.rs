@@ -230,8 +230,8 @@ pub fn erase(func: &mut Function, ty: Type, keep: &dyn Fn(SymVar) -> bool) -> Ty
     erase_to_well_defined(func, ty, &sym, &|_| None)
 }
 
-/// Imports a type of `src` into `dst`. A symbol without an entry in `syms` is mapped to a new symbol of the same name, which is
-/// added to `syms`. Shape variables are dropped.
+/// Copies a type of the function `src` to the arenas of the function `dst`. A symbol without an entry in `syms` is mapped to a new
+/// symbol of the same name, which is added to `syms`. Shape variables are dropped.
 pub fn import_type(dst: &mut Function, src: &Function, ty: Type, syms: &mut SymMap) -> Type {
     let mut sym = |dst: &mut Function, v: SymVar| {
         Some(*syms.entry(v).or_insert_with(|| {
@@ -242,7 +242,7 @@ pub fn import_type(dst: &mut Function, src: &Function, ty: Type, syms: &mut SymM
     TypeTransfer { src: Some(src), dst, sym: &mut sym, var: &|_| None }.ty(ty)
 }
 
-/// Imports a symbolic integer of `src` into `dst`. Symbols are mapped as in [`import_type`]. A
+/// Copies a symbolic integer of the function `src` to the arena of the function `dst`. Symbols are mapped as in [`import_type`]. A
 /// symbolic integer that is a key of `terms` is replaced as a whole.
 pub fn import_sym(
     dst: &mut Function,
@@ -329,7 +329,7 @@ impl TypeTransfer<'_> {
     }
 }
 
-/// Imports a dim whose symbols are all in `map`.
+/// Copies a dim of the function `src` to the arena of the function `dst`, and replaces its symbols, which are all in `map`.
 fn import_dim(dst: &mut Function, src: &Function, dim: Sym, map: &SymMap) -> Sym {
     dst.syms.import(&src.syms, dim, &mut |_, v| map[&v])
 }

@@ -297,7 +297,7 @@ impl PrimFunc {
 }
 
 /// Converts an expression to its canonical form, so that equal expressions are stored once: float constants are rounded to their
-/// type, and the stated type of a call is int64 if the intrinsic determines the result type.
+/// type. The type in a call node is set to int64 if it has no meaning, because the intrinsic determines the type of the result.
 fn canonical(data: ExprData) -> ExprData {
     match data {
         ExprData::Float(bits, ty) => {

@@ -172,8 +172,8 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the attention score of query `i` and key `j`, with scale, cap, bias and mask, but
-/// without the causal mask.
+/// Returns the attention score of query `i` and key `j` for head `h` of batch entry `b`: the scaled dot product with soft cap, bias
+/// and mask, but without the causal mask. `kv_head` is the head of the key.
 fn score(args: &Args<'_>, [b, h, i, j]: [i64; 4], kv_head: i64) -> Result<f64> {
     let mut score = 0.0;
     for p in 0..args.sizes.get("size") {

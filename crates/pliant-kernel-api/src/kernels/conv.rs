@@ -149,8 +149,8 @@ fn packed_len(call: &Call, sizes: &Sizes) -> Option<i64> {
     factors.into_iter().try_fold(groups, i64::checked_mul)
 }
 
-/// Returns the distance in elements between adjacent pixels of the residual. Returns `None` unless the channels are
-/// contiguous and all pixels have one uniform stride.
+/// Returns the distance in elements between adjacent pixels of the operand `residual`, which is added to the result. Returns `None`
+/// if the call omits the operand, if its channels are not contiguous, or if its pixels have no uniform stride.
 pub fn residual_row(call: &Call, sizes: &Sizes) -> Option<i64> {
     let view = call.operand("residual")?;
     let (shape, strides) = (view.shape(), view.strides());

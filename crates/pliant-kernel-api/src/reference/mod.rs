@@ -46,9 +46,9 @@ impl From<f64> for Number {
     }
 }
 
-/// The interface through which a reference implementation accesses operands and consumes the step
-/// budget of the run. `operand` is the index of the operand in the declaration. `indices` has one
-/// index per dim of the operand's tensor.
+/// The interface through which a reference implementation accesses operands and consumes the step budget of the run, the maximum
+/// number of interpreter steps. `operand` is the index of the operand in the declaration. `indices` has one index per dim of the
+/// operand's tensor.
 pub trait Memory {
     /// Reads one element of an operand.
     ///
@@ -62,7 +62,7 @@ pub trait Memory {
     /// The index is out of bounds, or the memory is read-only.
     fn write(&mut self, operand: usize, indices: &[i64], value: Number) -> Result<()>;
 
-    /// Consumes `count` steps of the step budget of the run.
+    /// Consumes `count` steps of the run's step budget, the maximum number of interpreter steps.
     ///
     /// # Errors
     /// The budget is exhausted, or the run is cancelled.
@@ -89,8 +89,8 @@ pub struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
-    /// Consumes `count` steps of the run's step budget; an error if the budget is exhausted or the run is cancelled. A
-    /// reference implementation consumes about one step per multiplication.
+    /// Consumes `count` steps of the run's step budget (the maximum number of interpreter steps); an error if the budget is
+    /// exhausted or the run is cancelled. A reference implementation consumes about one step per multiplication.
     pub(crate) fn step(&mut self, count: u64) -> Result<()> {
         self.memory.step(count)
     }

@@ -69,8 +69,8 @@ impl Work {
     }
 }
 
-/// Number of steps of multiply-adds in one measurement of the peak rate, about 50 microseconds in
-/// total.
+/// Number of steps that each thread executes to measure the peak rate, about 50 microseconds in total. A step is one multiply-add
+/// on each of several independent sums.
 const PEAK_STEPS: usize = 12_500;
 /// Number of rounds in which the peak or the bandwidth is measured. The fastest round counts,
 /// because other programs may delay a thread in a round.

@@ -32,11 +32,11 @@ fn score_elements() -> usize {
 /// multiple of every panel width. A packed block of keys of size 32 takes 64 KB. This value was not
 /// measured separately.
 const KEY_BLOCK: usize = 512;
-/// Minimum number of rows of a block that keeps all its scores. This value was not measured
-/// separately.
+/// Minimum number of query rows of a block that keeps its scores for all keys in memory at once ([`full_keys`]), instead of using a
+/// running sum. This value was not measured separately.
 const MIN_FULL_ROWS: usize = 24;
-/// Maximum number of rows of a block that keeps all its scores. Blocks of 96 rows take 1.02 times as long at 128 keys,
-/// 1.09 times at 512 and 1.14 times at 1024 (one thread).
+/// Maximum number of query rows of a block that keeps its scores for all keys in memory at once ([`full_keys`]), instead of using a
+/// running sum. Blocks of 96 rows take 1.02 times as long at 128 keys, 1.09 times at 512 and 1.14 times at 1024 (one thread).
 const MAX_FULL_ROWS: usize = 48;
 /// Maximum number of query rows of any block. Only blocks that use a running sum have so many rows.
 /// This value was not measured separately.

@@ -6,7 +6,7 @@
 //! other implementations, and the block sizes of all implementations.
 
 use pliant_machine::Machine;
-/// Whether groups of a grouped convolution share panels of weights.
+/// Whether the groups of a grouped convolution are small enough to share panels of packed weights.
 pub use pliant_tensor::may_share_panels;
 
 use super::partition::pieces;

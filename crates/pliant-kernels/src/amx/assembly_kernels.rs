@@ -52,9 +52,11 @@ pub struct Block {
 }
 
 impl Block {
-    /// Creates a block whose sums run over two ranges of `k`. The sums are stored as 32-bit words
-    /// at `c`, with a row stride of `c_row` bytes. With `accumulate`, they are added to the
-    /// contents of C. Inlined for the same reason as [`KRange::new`].
+    /// Creates a block whose sums run over two ranges of `k`, for example the whole steps and the last step, whose operands are
+    /// padded copies. The sums are stored as 32-bit words at `c`, with a row stride of `c_row` bytes. With `accumulate`, they are
+    /// added to the contents of C.
+    ///
+    /// Inlined for the same reason as [`KRange::new`].
     #[inline(always)]
     pub fn new(k_ranges: [KRange; 2], c: *mut u8, c_row: isize, accumulate: bool) -> Block {
         let c_low = c.wrapping_offset(c_row.wrapping_mul(ROWS as isize));

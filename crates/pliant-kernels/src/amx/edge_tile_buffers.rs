@@ -8,8 +8,8 @@ use crate::matmul::row_tiling::TILE_ROWS;
 /// one row of words of B, so this is also the number of rows of words of B that a step reads.
 const WORDS: usize = LINE / size_of::<u32>();
 
-/// The buffers of a block: a zero-padded copy of the incomplete last step of B, and the sums of the
-/// block. The rows of both buffers have [`Edge::ROW`] bytes.
+/// The buffers of a block of a matrix product: a zero-padded copy of the last rows of B, which do not fill a tile register, and the
+/// sums of the block. The rows of both buffers have [`Edge::ROW`] bytes.
 #[repr(C, align(64))]
 pub struct Edge<T> {
     b: [u32; WORDS * BLOCK_COLUMNS],
@@ -18,10 +18,10 @@ pub struct Edge<T> {
 }
 
 impl<T: Copy + Default> Edge<T> {
-    /// The distance between rows of the buffers in bytes.
+    /// The distance in bytes between rows of the copy of B, and between rows of the sums.
     pub const ROW: usize = BLOCK_COLUMNS * size_of::<u32>();
 
-    /// Creates both buffers, filled with zeros.
+    /// Creates the buffers for the copy of B and for the sums, filled with zeros.
     pub fn new() -> Edge<T> {
         const { assert!(size_of::<T>() == size_of::<u32>()) };
         Edge { b: [0; _], c: [T::default(); _] }
@@ -41,7 +41,7 @@ impl<T: Copy + Default> Edge<T> {
         }
     }
 
-    /// Returns the address of the copied rows, and their stride in bytes.
+    /// Returns the address of the copied rows of B, and their stride in bytes.
     #[inline]
     pub fn copied(&self) -> (*const u8, usize) {
         (self.b.as_ptr().cast(), Self::ROW)

@@ -41,7 +41,8 @@ pub const COLUMNS: usize = 16;
 /// blocks with more rows have at most half as many.
 pub const BLOCK_COLUMNS: usize = 4 * COLUMNS;
 
-/// Divides `columns` columns into strips for blocks of at most `rows` rows. Returns the first column and the width of
+/// Divides `columns` columns of B into strips, each of which is multiplied by blocks of up to `rows` rows. A strip has at most
+/// [`BLOCK_COLUMNS`] columns if `rows` is at most 16, otherwise at most half as many. Returns the first column and the width of
 /// each strip.
 pub fn strips(columns: usize, rows: usize) -> impl Iterator<Item = (usize, usize)> {
     let max_width = if rows > ROWS { BLOCK_COLUMNS / 2 } else { BLOCK_COLUMNS };

@@ -18,7 +18,7 @@ struct Configuration {
 }
 
 impl Configuration {
-    /// Creates the configuration for blocks of `rows` rows.
+    /// Creates the configuration of the tile registers for blocks of `rows` rows.
     fn new(rows: usize) -> Configuration {
         let full = ROWS as u8;
         let upper = rows.min(ROWS) as u8;

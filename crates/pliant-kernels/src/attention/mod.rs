@@ -65,7 +65,7 @@ pub enum FullyMasked {
 /// The address and strides of a tensor `[batch, heads, rows, size]`. Strides count elements; the elements of a row are contiguous.
 #[derive(Clone, Copy, Debug)]
 pub struct Heads<P> {
-    /// The address of the first element.
+    /// The address of the first element of the tensor.
     pub data: P,
     /// The stride between batch elements, in elements.
     pub batch: i64,
@@ -78,7 +78,7 @@ pub struct Heads<P> {
 /// The address and strides of a tensor `[batch, query heads, queries, keys]`. Strides count elements; a stride of 0 broadcasts.
 #[derive(Clone, Copy, Debug)]
 pub struct Scores<T> {
-    /// The address of the first element.
+    /// The address of the first element of the tensor.
     pub data: *const T,
     /// The stride between batch elements, in elements.
     pub batch: i64,

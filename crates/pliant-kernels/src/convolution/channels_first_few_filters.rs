@@ -22,8 +22,8 @@ use crate::matmul::Element;
 use crate::matmul::work_partition::{parallel_for, unit_work};
 use crate::simd::{Lanes, for_isa};
 
-/// Minimum number of channels for which the copy to planes transposes blocks in registers, instead
-/// of copying single elements.
+/// Minimum number of channels for which the copy of the input, to one plane per channel, transposes blocks in registers instead of
+/// copying single elements.
 const MIN_TRANSPOSED: usize = 8;
 
 /// Maximum number of results that a tile computes, including results past the end of an output row,
@@ -214,7 +214,7 @@ unsafe fn copy_line(
     }
 }
 
-/// Computes all output rows, in parallel. Returns a kernel status: 0 on success.
+/// Computes all output rows of the convolution from the copied input `planes`, in parallel. Returns a kernel status: 0 on success.
 ///
 /// # Safety
 /// The conditions of [`run`] hold; the planes and the weights are complete.
@@ -334,7 +334,8 @@ impl LineArgs<'_> {
         }
     }
 
-    /// Stores the first `count` results of each filter.
+    /// Stores the sums of a register tile as results of an output row, from position `x` on: the first `count` results of each
+    /// filter.
     ///
     /// # Safety
     /// The conditions of [`compute_line`] hold.

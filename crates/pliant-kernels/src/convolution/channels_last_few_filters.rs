@@ -141,7 +141,7 @@ unsafe fn compute_line<L: Reduce>(args: &LineArgs<'_>) {
 }
 
 impl Results<'_> {
-    /// Computes `P` results for all filters.
+    /// Computes `P` adjacent results of an output row, for all filters.
     ///
     /// # Safety
     /// The conditions of [`compute_line`] hold.
@@ -159,7 +159,7 @@ impl Results<'_> {
         }
     }
 
-    /// Computes `P` results for `F` filters, in registers.
+    /// Computes `P` adjacent results of an output row for each of `F` filters, with all sums in registers.
     ///
     /// # Safety
     /// The conditions of [`compute_line`] hold.

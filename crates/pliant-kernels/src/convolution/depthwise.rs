@@ -133,10 +133,9 @@ unsafe fn compute_line<L: MathLanes<Elem = f32>>(l: &Line<'_>, clip: Option<&Til
 }
 
 impl SameTaps<'_> {
-    /// Computes the results in steps of `P`, for all channels from `from` on, `C` vectors of
-    /// channels at a time. There are at least `P` results. `from` is a multiple of the vector
-    /// length. The outer loop iterates over the channels, so that the inputs of overlapping filters
-    /// stay in the first-level cache.
+    /// Computes the results in steps of `P` adjacent results, for the channels from `from` on, with `C` vectors of channels at a
+    /// time. There are at least `P` results. `from` is a multiple of the vector length. The outer loop iterates over the channels,
+    /// so that inputs that several results share stay in the first-level cache.
     ///
     /// # Safety
     /// The conditions of [`compute_line`] hold.
@@ -191,7 +190,8 @@ impl SameTaps<'_> {
         }
     }
 
-    /// Computes `P` results from index `first` on, as [`SameTaps::compute_channels`] does.
+    /// Computes `P` adjacent results from index `first` on, for `C` vectors of channels from `channel` on. If `WHOLE` is set, all
+    /// lanes of a vector are channels; otherwise only the first `count` lanes are.
     ///
     /// # Safety
     /// The conditions of [`compute_line`] hold.

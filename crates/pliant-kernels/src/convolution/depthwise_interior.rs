@@ -15,9 +15,9 @@ use crate::algorithm_selection::convolution::{SWEPT_TAPS as TAPS, sweeps};
 use crate::epilogue::TileEpilogue;
 use crate::simd::{Lanes, MathLanes};
 
-/// Number of adjacent results of a step.
+/// Number of adjacent results of an output row that the sweep computes at once.
 const STEP: usize = 4;
-/// Number of adjacent inputs along an image row that a step reads.
+/// Number of adjacent inputs of an image row from which [`STEP`] adjacent results are computed.
 const INPUTS: usize = STEP - 1 + TAPS;
 
 /// Returns the range of results within an output row that [`run`] can compute; empty if [`run`]
@@ -63,7 +63,8 @@ pub(super) unsafe fn run<L: MathLanes<Elem = f32>>(
     }
 }
 
-/// Computes results like [`run`], but only for `ROWS` filter rows, starting at filter row `y`.
+/// Computes the results at the positions `xs` of an output row, for filters of which `ROWS` rows, starting at row `y`, are inside
+/// the input. Covers all whole vectors of channels. `z` is the index of the filter tap in the first dim.
 ///
 /// # Safety
 /// The conditions of [`run`] hold.

@@ -58,7 +58,7 @@ struct Sliver {
     input: *const f32,
     /// The address of the first result, for filter 0.
     out: *mut f32,
-    /// The index of the first result among all pixels of the result image.
+    /// The position of the first result in the output image, as a row-major index over its pixels.
     row: usize,
     /// The number of results of the sliver (the rows of its register tile).
     height: usize,

@@ -55,7 +55,7 @@ use shape_and_strides::Sizes;
 /// A batch of images: an address and strides, which count elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Image<P> {
-    /// The address of the first element.
+    /// The address of the first element of the first image.
     pub data: P,
     /// The stride between images, in elements.
     pub batch: i64,

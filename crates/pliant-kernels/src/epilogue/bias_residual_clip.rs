@@ -103,8 +103,8 @@ impl TileEpilogue {
         }
     }
 
-    /// Applies the epilogue as [`TileEpilogue::apply`] does. The parameters `BIAS` and `RESIDUAL`
-    /// state at compile time which operands are present.
+    /// Applies the epilogue to a vector of sums in a register and returns the results ([`TileEpilogue::apply`]). `BIAS` and
+    /// `RESIDUAL` state at compile time which operands are present.
     #[inline(always)]
     unsafe fn value<
         L: MathLanes<Elem = f32>,

@@ -25,7 +25,7 @@ pub(super) unsafe fn finish(isa: Isa, epilogue: &Epilogue, tile: &EpilogueTile) 
     unsafe { run(epilogue, tile) }
 }
 
-/// Applies the epilogue to a tile with the vectors `L`.
+/// Applies the epilogue to a tile with the vectors `L`. Calls the loop that is compiled for the activation of the epilogue.
 ///
 /// # Safety
 /// The conditions of [`Epilogue::finish`] hold, and the caller has enabled the instructions of `L`.

@@ -180,7 +180,7 @@ impl Activation {
 /// elements; a stride of 0 broadcasts.
 #[derive(Clone, Copy, Debug)]
 pub struct Residual {
-    /// The address of the first element.
+    /// The address of the first element of the residual.
     pub data: *const f32,
     /// The stride between the matrices of the batch, in elements.
     pub batch: i64,
@@ -201,7 +201,7 @@ impl Residual {
 /// A tile of results, with contiguous rows.
 #[derive(Clone, Copy, Debug)]
 pub struct EpilogueTile {
-    /// The address of the first element.
+    /// The address of the first result of the tile.
     pub data: *mut f32,
     /// The distance between rows, in elements.
     pub row_stride: isize,
@@ -214,7 +214,7 @@ pub struct EpilogueTile {
 }
 
 impl EpilogueTile {
-    /// The address of the row with index `row`.
+    /// The address of the first result in row `row` of the tile.
     #[inline(always)]
     pub(crate) fn row(&self, row: usize) -> *mut f32 {
         self.data.wrapping_offset(row as isize * self.row_stride)

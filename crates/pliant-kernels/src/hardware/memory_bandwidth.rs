@@ -16,7 +16,7 @@ const ROUND: usize = 256 << 20;
 /// Number of independent vector sums, which hide the latency of additions.
 const SUMS: usize = 8;
 
-/// Reads all elements by summing them.
+/// Sums all elements of `data`, so that each of them is read once.
 ///
 /// # Safety
 /// The machine has the instructions of `L`.

@@ -14,9 +14,10 @@ use pliant_machine::isa::Isa;
 /// Number of independent sums in registers: at least the latency of a multiply-add in cycles times
 /// the number of multiply-adds per cycle, and at most the number of registers.
 const SUMS: usize = 12;
-/// Number of steps of a round, which takes about 10 ms.
+/// Number of multiply-adds on each sum in one round of the measurement, which takes about 10 ms.
 const STEPS: usize = 2_000_000;
-/// Number of steps of a round in tile registers, which takes about as long as the other rounds.
+/// Number of steps in one round of the measurement of tile registers, which takes about as long as a round with vectors. A step is
+/// four tile multiplications.
 #[cfg(target_arch = "x86_64")]
 const TILE_STEPS: usize = 400_000;
 

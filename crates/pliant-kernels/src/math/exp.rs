@@ -34,7 +34,7 @@ impl<V> ExpM1<V> {
 /// of 2. It is a trait instead of a closure, because a closure that is not inlined lacks the target
 /// features of its caller, and each vector operation would be a call.
 pub(super) trait FromExpM1<B: MathOps> {
-    /// Computes the result from `e^r - 1`.
+    /// Returns the value of the function, such as `e^r`, computed from `e^r - 1`.
     fn compute(&self, b: &mut B, exp_m1: &ExpM1<B::V>) -> B::V;
 }
 
@@ -60,7 +60,7 @@ impl<B: MathOps> FromExpM1<B> for HalfExp {
     }
 }
 
-/// Computes `e^r` with fewer operations and two roundings.
+/// Computes `e^r` from `e^r - 1` with two roundings, which takes fewer operations than [`Exp`].
 struct ExpRoundedTwice;
 
 impl<B: MathOps> FromExpM1<B> for ExpRoundedTwice {
@@ -128,7 +128,7 @@ pub(super) fn exp_normal<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     b.scale_normal(&y, &n, &t)
 }
 
-/// Returns the same as [`times_exp`] for arguments within [`Real::EXP_RANGE`], and NaN for NaN.
+/// Returns `m * e^x` for a factor `m` near 1 ([`times_exp`]), for arguments within [`Real::EXP_RANGE`], and NaN for NaN.
 #[inline(always)]
 fn times_exp_within<B: MathOps>(b: &mut B, x: &B::V, result: &impl FromExpM1<B>) -> B::V {
     let (y, n, t) = unscaled_exp(b, x, result);

@@ -76,7 +76,7 @@ pub struct Tile<'a, T> {
 /// row of B.
 #[derive(Clone, Copy, Debug)]
 pub struct Prefetch {
-    /// The start of the memory, which need not be readable.
+    /// The start of the memory to prefetch, which need not be readable.
     pub address: *const u8,
     /// Number of bytes to prefetch for each row of B; 0 to prefetch nothing.
     pub step_bytes: usize,
@@ -110,7 +110,7 @@ impl Prefetch {
         Prefetch { address: slice.wrapping_add(index * step_bytes * depth), step_bytes }
     }
 
-    /// Prefetches the bytes for one row of B.
+    /// Prefetches the next [`Prefetch::step_bytes`] bytes. The tile calls this method whenever it reads a row of B.
     #[inline(always)]
     fn step(&mut self) {
         let mut offset = 0;

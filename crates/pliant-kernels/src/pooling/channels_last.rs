@@ -68,7 +68,7 @@ pub(super) unsafe fn mean_line<L: MathLanes<Elem = f32>>(
     unsafe { line::<L, Mean>(w, batch, z, y) }
 }
 
-/// Computes an output row by the reduction `C`.
+/// Computes an output row of pooling by the reduction `C` (maximum or mean).
 ///
 /// # Safety
 /// The conditions of [`max_line`] hold.

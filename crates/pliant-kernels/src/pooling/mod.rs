@@ -74,7 +74,7 @@ impl Strides {
         self
     }
 
-    /// The offset of the element at the index `at`.
+    /// The offset of the image element at the index `at` from the first element, in elements.
     #[inline(always)]
     fn of(&self, at: [usize; 5]) -> isize {
         let mut sum = 0isize;

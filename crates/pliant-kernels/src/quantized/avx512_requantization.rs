@@ -6,7 +6,7 @@ use super::IntegerEpilogue;
 use super::requantization::{Requantization, ZeroPoints};
 use crate::epilogue::EpilogueTile;
 
-/// The operands of the single pass over the sums of a tile.
+/// The operands of a single pass that applies the epilogue to the int32 sums of a tile and requantizes the results to 8 bits.
 pub(super) struct SinglePass<'a> {
     epilogue: &'a IntegerEpilogue,
     requantization: Requantization,
@@ -99,12 +99,14 @@ impl<'a> SinglePass<'a> {
 struct Divisor {
     divisor: f32,
     reciprocal: f32,
-    /// The caller replaces larger dividends by this limit. Their quotients are clipped in any case.
+    /// The maximum magnitude of a dividend. The caller clips larger dividends to this limit, which does not change the results,
+    /// because their quotients are clipped to 8 bits in any case.
     limit: f32,
 }
 
 impl Divisor {
-    /// The maximum magnitude of a zero point. Quotients beyond twice this number are clipped.
+    /// The maximum magnitude of a zero point for which [`Divisor`] is used. Quotients beyond twice this number saturate for any
+    /// such zero point.
     const MAX_ZERO: f32 = 512.0;
 
     /// Returns the divisor; `None` if results could differ from those of the division instruction.

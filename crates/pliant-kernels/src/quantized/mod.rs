@@ -155,7 +155,7 @@ fn copy_layout(k: usize) -> (usize, usize) {
 }
 
 impl<'a> CheckedGemm<'a> {
-    /// Checks the arguments; `None` if they are invalid.
+    /// Checks the arguments of a matrix product and chooses its implementation; `None` if the arguments are invalid.
     fn of(isa: Isa, g: &'a QuantizedGemm) -> Option<CheckedGemm<'a>> {
         let to_usize = |d: i64| usize::try_from(d).ok();
         let (m, n, k) = (to_usize(g.m)?, to_usize(g.n)?, to_usize(g.k)?);

@@ -40,14 +40,15 @@ pub(super) struct ZeroPoints {
     pub zeros: *const i32,
     /// The distance between the zero points of adjacent rows, in elements.
     pub stride: i64,
-    /// A number that is added to each zero point.
+    /// A number that is added to each zero point, because the micro-kernel adds the same number to each byte of the left operand:
+    /// 128 if it makes signed bytes unsigned, otherwise 0.
     pub offset: i32,
     /// The sum of each column of the right operand; null if all zero points are 0.
     pub column_sums: *const i32,
 }
 
 impl ZeroPoints {
-    /// All zero points are 0.
+    /// The value for an operand whose zero points are all 0.
     pub const NONE: ZeroPoints =
         ZeroPoints { zeros: null(), stride: 0, offset: 0, column_sums: null() };
 
@@ -118,8 +119,8 @@ pub(super) unsafe fn to_bytes<L: Lanes<Elem = f32>>(b: &Requantization, t: &Epil
 }
 
 impl Requantization {
-    /// Returns the limits of the results, which are in the range of the type. A limit that is NaN has
-    /// no effect.
+    /// Returns the limits to which results are clipped: [`Requantization::limits`] restricted to the range of int8 or uint8. A
+    /// limit that is NaN has no effect.
     pub(super) fn byte_limits(&self) -> (f32, f32) {
         let range = if self.signed { (-128.0, 127.0) } else { (0.0, 255.0) };
         let (low, high) = self.limits;

@@ -7,14 +7,14 @@ use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
 pub use pliant_pool::MAX_PIECES;
 use pliant_pool::Stages;
 
-/// Runs `rounds * counts.len()` stages in parallel. `counts` contains, for each stage of a round,
-/// the number of its pieces of work. Calls `piece` with the index of the stage and the index of the
-/// piece. A stage starts when all pieces of the previous stage have finished. A piece takes about
-/// `micros` microseconds.
+/// Runs a sequence of stages one after the other, each stage on several threads, and repeats the sequence `rounds` times. `counts`
+/// contains the number of pieces of work of each stage of the sequence. Calls `piece` with the index of the stage, counted over all
+/// repetitions, and the index of the piece. A stage starts when all pieces of the previous stage have finished. A piece takes about
+/// `micros` microseconds. Returns a kernel status: 0, or cancelled.
 ///
 /// # Safety
-/// The worker team and the interrupt flag of the runtime are valid. `piece` may be called on
-/// several threads at once, and must not unwind. The counts are at most [`MAX_PIECES`].
+/// The worker team and the interrupt flag of the runtime are valid. `piece` may be called on several threads at once, and must not
+/// unwind. The counts are at most [`MAX_PIECES`].
 pub unsafe fn run<F: Fn(usize, usize)>(
     runtime: &KernelRuntime,
     rounds: usize,

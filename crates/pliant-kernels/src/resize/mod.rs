@@ -169,7 +169,7 @@ impl Images {
         (self.columns.from * self.channels, self.columns.to * self.channels)
     }
 
-    /// The address of row `row` of an image.
+    /// The address of row `row` of the image with index `image`.
     ///
     /// # Safety
     /// The row exists, and elements have the type `T`.

@@ -110,7 +110,7 @@ mod x86 {
 
     use super::*;
 
-    /// Copies the elements of one row with AVX2.
+    /// Computes the row of results `to` by copying elements of the image row `from`, with AVX2.
     ///
     /// # Safety
     /// The machine has AVX2. The conditions of [`super::copy_row`] hold.
@@ -133,7 +133,7 @@ mod neon {
 
     use super::*;
 
-    /// Copies the elements of one row with NEON.
+    /// Computes the row of results `to` by copying elements of the image row `from`, with NEON.
     ///
     /// # Safety
     /// The conditions of [`super::copy_row`] hold.
@@ -148,7 +148,7 @@ mod neon {
     }
 }
 
-/// Copies the elements of one row without vector instructions.
+/// Computes the row of results `to` by copying elements of the image row `from`, without vector instructions.
 ///
 /// # Safety
 /// The conditions of [`copy_row`] hold.
@@ -167,8 +167,8 @@ unsafe fn copy_row_portable<T: Copy>(
     }
 }
 
-/// Copies the elements of one row. `select` writes the 16 bytes of a block by a byte shuffle of 16
-/// adjacent bytes of the image.
+/// Computes the row of results `to` by copying elements of the image row `from`. `select` writes the 16 bytes of a block by a byte
+/// shuffle of 16 adjacent bytes of the image.
 ///
 /// # Safety
 /// The conditions of [`run`] hold; the rows are valid. The caller has enabled the instructions of
@@ -214,7 +214,7 @@ unsafe fn copy_row<T: Copy>(
     }
 }
 
-/// Copies elements of a row one by one.
+/// Computes the results at the positions `columns` of a row by copying elements of the image row `from` one by one.
 ///
 /// # Safety
 /// The conditions of [`copy_row`] hold.

@@ -136,7 +136,7 @@ impl Plans {
         if failed || self.row.try_reserve_exact(n).is_err() { STATUS_NO_MEMORY } else { STATUS_OK }
     }
 
-    /// Transforms the row in place, without dividing by the length.
+    /// Computes the Fourier transform of [`Plans::row`] in place, without dividing by the length.
     fn run(&mut self, plan: &dyn Plan<f64>) {
         self.scratch.resize(plan.get_inplace_scratch_len(), Complex::ZERO);
         let bytes = size_of_val(&*self.scratch);

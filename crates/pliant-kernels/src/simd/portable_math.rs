@@ -1,4 +1,5 @@
-//! The operations of elementary functions ([`super::MathLanes`]) on portable vectors.
+//! Implements [`super::MathLanes`], the primitive operations from which functions such as `exp` are built, for arrays that need no
+//! instructions of a particular processor.
 
 use std::array::from_fn;
 

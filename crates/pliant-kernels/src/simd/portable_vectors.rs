@@ -2,7 +2,7 @@
 
 use super::Lanes;
 
-/// A portable vector of `N` elements.
+/// A vector of `N` elements, stored as an array, which needs no instructions of a particular processor.
 #[derive(Clone, Copy)]
 pub struct Array<T, const N: usize>(pub(super) [T; N]);
 

@@ -1,4 +1,5 @@
-//! The operations of elementary functions ([`super::MathLanes`]) on the vectors of x86-64.
+//! Implements [`super::MathLanes`], the primitive operations from which functions such as `exp` are built, for the vectors of
+//! x86-64.
 
 use std::arch::x86_64::*;
 

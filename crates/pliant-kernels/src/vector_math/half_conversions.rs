@@ -5,9 +5,11 @@ use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
 use pliant_machine::isa::{Isa, Vectors};
 
-/// A function that converts a slice of 16-bit floats to float32.
+/// A function that converts a slice of 16-bit floats to float32. The arguments are the runtime, the results, the operand, and the
+/// number of elements. Returns a kernel status: 0 on success.
 pub type WidenFn = unsafe extern "C" fn(*const KernelRuntime, *mut f32, *const u16, i64) -> i64;
-/// A function that converts a slice of float32 to 16-bit floats.
+/// A function that converts a slice of float32 to 16-bit floats. The arguments are the runtime, the results, the operand, and the
+/// number of elements. Returns a kernel status: 0 on success.
 pub type NarrowFn = unsafe extern "C" fn(*const KernelRuntime, *mut u16, *const f32, i64) -> i64;
 
 /// Conversions of float16 with vector instructions of x86-64.

@@ -35,7 +35,7 @@ macro_rules! integers {
 
 integers!(i8, u8, i16, u16);
 
-/// Converts `n` elements.
+/// Converts `n` float32 numbers at `from` to integers at `to`, rounded towards zero and saturated.
 ///
 /// # Safety
 /// `n` elements are readable at `from` and writable at `to`. The slices do not overlap.

@@ -62,7 +62,7 @@ impl<T> Slices<T> {
 /// The implementations of an elementary function for each instruction set. Only implementations for
 /// instructions that the machine has may be called.
 pub struct VectorFn {
-    /// The name of the intrinsic in programs.
+    /// The name of the function as an intrinsic in programs, such as `exp`.
     pub name: &'static str,
     /// Returns the function over float32 slices for an instruction set.
     pub single: fn(Isa) -> Slices<f32>,
@@ -193,7 +193,8 @@ fn address(function: &VectorMathFunction, isa: Isa) -> usize {
     }
 }
 
-/// Returns the address of the function that accumulates slices of type `dtype` with the function `F`.
+/// Returns the address of the function that reduces a slice of type `dtype` to one number with the function `F`, such as the
+/// maximum.
 ///
 /// # Panics
 /// There is no such function. A test checks that all declared functions exist.

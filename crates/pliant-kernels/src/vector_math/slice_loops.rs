@@ -73,7 +73,7 @@ impl Number for f64 {
 /// Maximum number of float32 lanes of a vector.
 const WIDEST: usize = 16;
 
-/// Computes the function for one vector.
+/// Returns the value of the function `F` for each lane of `x`.
 ///
 /// # Safety
 /// The conditions of [`one`] hold.
@@ -125,11 +125,11 @@ fn replace_large<T: Number>(xs: &[T], ys: &mut [T], platform: fn(f64) -> f64) {
     }
 }
 
-/// Applies a function of one operand to a slice.
+/// Applies the function `F` to each of `n` elements at `from`, and stores the results at `to`.
 ///
 /// # Safety
-/// The machine has the instructions of `L`, and the caller has enabled them. `n` elements are readable and writable.
-/// The slices are the same or do not overlap.
+/// The machine has the instructions of `L`, and the caller has enabled them. `n` elements are readable and writable. The slices are
+/// the same or do not overlap.
 #[inline(always)]
 unsafe fn one<L: MathLanes<Elem: Number>, F: Unary>(
     to: *mut L::Elem,
@@ -150,11 +150,12 @@ unsafe fn one<L: MathLanes<Elem: Number>, F: Unary>(
     }
 }
 
-/// Accumulates a slice into `result` with a commutative, associative function of two operands.
+/// Reduces the slice of `n` elements at `from` into `result` with the commutative, associative function `F`, such as the maximum.
+/// The initial value of `result` takes part in the reduction.
 ///
 /// # Safety
-/// The machine has the instructions of `L`, and the caller has enabled them. `n` elements are
-/// readable at `from`, and one element is readable and writable at `result`.
+/// The machine has the instructions of `L`, and the caller has enabled them. `n` elements are readable at `from`, and one element
+/// is readable and writable at `result`.
 #[inline(always)]
 unsafe fn accumulate<L: MathLanes<Elem: Number>, F: Binary>(
     result: *mut L::Elem,
@@ -196,7 +197,8 @@ unsafe fn accumulate<L: MathLanes<Elem: Number>, F: Binary>(
     }
 }
 
-/// Applies a function of two operands to slices.
+/// Applies the function `F` to each of `n` pairs of elements at the same index of `left` and `right`, and stores the results at
+/// `to`.
 ///
 /// # Safety
 /// The conditions of [`one`] hold.
@@ -223,7 +225,8 @@ unsafe fn two<L: MathLanes<Elem: Number>, F: Binary>(
     }
 }
 
-/// Computes a function in float64 for one vector of float32 operands.
+/// Applies the function `F`, which is computed in float64, to corresponding lanes of `x` and `y`, which contain float32 numbers
+/// converted to float64.
 ///
 /// # Safety
 /// The conditions of [`one`] hold.
@@ -241,7 +244,8 @@ unsafe fn value_in_double<L: FromSingle, F: InDouble>(x: L, y: L) -> L {
     }
 }
 
-/// Applies a function that is computed in float64 to two slices of float32.
+/// Applies the function `F`, which is computed in float64, to each of `n` pairs of float32 elements at the same index of `left` and
+/// `right`. Rounds the results to float32 and stores them at `to`.
 ///
 /// # Safety
 /// The conditions of [`one`] hold.

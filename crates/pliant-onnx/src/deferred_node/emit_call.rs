@@ -1,4 +1,4 @@
-//! Emits calls of the host function [`host_function_names::NODE`] for nodes that are imported at run time.
+//! Emits calls of the runtime function [`host_function_names::NODE`] for nodes that are imported at run time.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr, TensorShape, TypeData};
@@ -53,7 +53,7 @@ impl Importer<'_> {
         self.emit_deferred_call(node, &deferred, &operands, &results, all_typed)
     }
 
-    /// Emits the call of the host function that imports and runs the node, and casts the results to their inferred types.
+    /// Emits the call of the runtime function that imports and runs the node, and casts the results to their inferred types.
     fn emit_deferred_call(
         &mut self,
         node: &NodeProto,

@@ -112,7 +112,8 @@ impl<'m> Importer<'m> {
     }
 
     /// Computes the values of a node's outputs: inlines the function that the node calls, or calls the converter of its operator.
-    /// If the converter fails, the node may be deferred to run time.
+    /// If the converter fails because too little is known about the operands, emits a call that imports the node at run time, when
+    /// the operands exist. If the node cannot be converted for any operands, returns the problem.
     fn node_outputs(
         &mut self,
         node: &NodeProto,

@@ -126,7 +126,7 @@ impl Node<'_, '_> {
     }
 }
 
-/// Creates a list of attributes that only contains the integer attribute `key`.
+/// Creates attributes that contain only the integer attribute `key` with the value `value`.
 pub fn ints_attr(key: &str, value: i64) -> Attrs {
     Attrs::default().with(key, AttrValue::Int(value))
 }

@@ -1,4 +1,4 @@
-//! Converter of `BitCast`, which calls a host function.
+//! Converter of the ONNX operator `BitCast`, which emits a call of a function of the runtime.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;

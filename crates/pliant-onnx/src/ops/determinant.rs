@@ -1,4 +1,4 @@
-//! Converter of `Det`, which calls a host function.
+//! Converter of the ONNX operator `Det`, which emits a call of a function of the runtime.
 
 use super::{OnnxOp, op};
 use crate::import_error::Problem;

@@ -357,7 +357,7 @@ fn decoded_input(n: &mut Node<'_, '_>) -> ExprResult {
     }
 }
 
-/// Casts input 0 of the node to a narrow element type (see [`Value::Narrow`]).
+/// Casts input 0 of the node to a narrow element type: an integer of 2 or 4 bits or a float of 4 or 8 bits, which the IR lacks.
 fn cast_to_narrow(n: &mut Node<'_, '_>, to: DataType) -> ConvertResult {
     let saturate = n.attrs().int("saturate")?.unwrap_or(1) != 0;
     let x = decoded_input(n)?;

@@ -73,7 +73,7 @@ fn convert_in_branch<T>(
 }
 
 /// Converts a graph to a block of bindings. Returns the block with its result, which is a tuple if there are several outputs, and
-/// the object types of the outputs.
+/// the ONNX types of the outputs.
 fn branch_block(
     n: &mut Node<'_, '_>,
     graph: &GraphProto,

@@ -113,7 +113,7 @@ fn constant_position(
     })
 }
 
-/// Converts input `i`, a position, to an operand of a host function: the null value if the input is absent.
+/// Converts input `i`, a position in a sequence, to an operand of a runtime function: the null value if the input is absent.
 fn position_operand(n: &mut Node<'_, '_>, i: usize) -> ExprResult {
     if n.has_input(i) { n.tensor(i) } else { n.null_value() }
 }

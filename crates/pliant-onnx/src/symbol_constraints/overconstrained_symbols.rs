@@ -201,7 +201,7 @@ impl EqualSymbols {
         var
     }
 
-    /// Merges the sets of two symbols.
+    /// Records that two symbols must be equal: merges the sets to which they belong.
     fn unite(&mut self, a: SymVar, b: SymVar) {
         let (a, b) = (self.representative(a), self.representative(b));
         if a != b {

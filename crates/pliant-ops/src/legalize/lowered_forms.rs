@@ -129,8 +129,8 @@ pub(super) fn copy_aliased_outputs(
     Ok(distinct)
 }
 
-/// Creates a loop function and a call of it like [`tir_call`], for inputs whose dims are assumed to
-/// be equal to other sizes.
+/// Creates the loop function that computes `outputs` from `inputs`, and a call of it. The outputs may be computed as if dims of the
+/// inputs were equal to other sizes; `assumed` lists these dims, with run-time checks of the equality.
 pub(super) fn tir_call_assuming(
     func: &mut Function,
     name: &str,

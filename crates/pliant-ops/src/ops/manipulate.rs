@@ -310,7 +310,8 @@ pub(super) fn te_view(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     Ok(vec![out.with_check(Check { axes: Vec::new(), cond, message })])
 }
 
-/// Returns a tensor with other dims of size 1. The other dims keep their indices, so that loops over them stay independent.
+/// Reshapes `x` to `shape`, which differs from the shape of `x` only in the number and positions of dims of size 1. The index of
+/// each other dim stays the same, so that loops over these dims stay independent.
 fn with_other_unit_dims(x: &te::Tensor, shape: Vec<Expr>) -> te::Tensor {
     let is_unit = |d: &Expr| d.as_int() == Some(1);
     te::compute(shape.clone(), "T_reshape", |i| {

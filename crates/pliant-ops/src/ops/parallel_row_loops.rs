@@ -70,8 +70,8 @@ impl RowLoops {
     }
 }
 
-/// Whether the only index of a dim is 0. If a dim is known to be 0, there are no rows, and a
-/// division by it must not be generated.
+/// Whether a dim is known to be 0 or 1, so that its index is always 0 and needs no division. For a dim of size 0, there are no
+/// rows, and a division by the dim must not be generated.
 fn is_trivial(dim: &Expr) -> bool {
     dim.is_const(0) || dim.is_const(1)
 }

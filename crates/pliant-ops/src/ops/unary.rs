@@ -161,7 +161,7 @@ fn classify(x: &Expr, f: fn(&Expr) -> Expr, integers: bool) -> Expr {
     if x.ty().dtype.is_float() { f(x) } else { te::bool_const(integers) }
 }
 
-/// A rounding of floats. Integers stay unchanged.
+/// Applies a rounding function `f` to `x` if `x` is a float. An integer is returned unchanged.
 fn round_floats(x: &Expr, f: fn(&Expr) -> Expr) -> Expr {
     if x.ty().dtype.is_float() { f(x) } else { x.clone() }
 }

@@ -22,7 +22,7 @@ pub enum OpPattern {
     ElemWise = 0,
     /// Like `ElemWise`, but some inputs are broadcast.
     Broadcast = 1,
-    /// Each output element depends on input elements with other indices, as in a transpose or a slice.
+    /// Each output element is computed without a reduction from input elements with other indices, as in a transpose or a slice.
     Injective = 2,
     /// A reduction with a commutative operator, such as a sum.
     CommReduce = 3,
@@ -69,7 +69,8 @@ pub fn op_pattern(f: &PrimFunc) -> OpPattern {
     }
 }
 
-/// Whether each input is read by at most one of the blocks, as in a mean: a sum, and a division of its results.
+/// Whether each input is read by at most one of the blocks. This holds for a mean, in which one block sums the input and another
+/// block divides the sums.
 fn reads_inputs_in_one_block(f: &PrimFunc, blocks: &[&BlockData]) -> bool {
     let stores: Vec<_> = blocks.iter().filter_map(|block| only_store(f, block.body)).collect();
     let is_input = |buffer: &Buffer| {
@@ -154,7 +155,7 @@ fn has_unsupported_nodes(f: &PrimFunc) -> bool {
     unsupported
 }
 
-/// Whether a statement only checks sizes.
+/// Whether a statement is an assertion whose condition reads no buffer, so that it can only check sizes.
 fn is_size_check(f: &PrimFunc, s: Stmt) -> bool {
     let StmtData::Assert(condition, _, body) = f.stmt(s) else { return false };
     let mut reads = false;
@@ -304,7 +305,7 @@ fn is_broadcast(f: &PrimFunc, from: Buffer, at: &[Expr], to: Buffer, indices: &[
     true
 }
 
-/// Whether every variable in an expression is one of the given axes or a size of the function.
+/// Whether every variable in an expression is one of the given axes, or a size: a scalar parameter, or a dim of a tensor parameter.
 fn uses_only(f: &PrimFunc, e: Expr, axes: &[Var]) -> bool {
     let mut ok = true;
     let sizes = size_vars(f);

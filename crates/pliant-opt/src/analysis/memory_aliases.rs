@@ -41,8 +41,8 @@ impl ParamUse {
 #[derive(Debug, Default)]
 pub struct ParamUses {
     funcs: FxHashMap<Arc<str>, Vec<ParamUse>>,
-    /// The union of the uses of all parameters of all functions that are used as values. A call of a function value may call any of
-    /// these functions.
+    /// What a call of a function value may do to its arguments: the union over all parameters of all functions that are used as
+    /// values, because the call may call any of these functions.
     any_function_value: ParamUse,
 }
 
@@ -53,7 +53,8 @@ impl ParamUses {
         module.has_inplace_calls().then(|| ParamUses::of(module))
     }
 
-    /// Computes the uses of all parameters as a least fixed point over the calls.
+    /// Computes which parameters each function of a module may write to or return. This depends on the functions that each function
+    /// calls, so the result is a least fixed point.
     pub fn of(module: &IRModule) -> Self {
         let mut uses = ParamUses::default();
         let values = used_as_values(module);
@@ -82,7 +83,7 @@ impl ParamUses {
         }
     }
 
-    /// Computes the uses of one function's parameters from the uses that are currently known for its callees.
+    /// Returns what a call of `f` may do to each argument, given what is currently known about the functions that `f` calls.
     fn param_uses_of(&self, f: &Function) -> Vec<ParamUse> {
         let mut memory = MemoryAliases::of(f, self);
         let returned = operand_vars(f, f.seq(f.body()).result);
@@ -106,7 +107,8 @@ impl ParamUses {
         }
     }
 
-    /// Returns the operands that the computation of a value may write to or return, with the use of each operand.
+    /// Returns the operands of a call that the call may write to or return, each with the possible uses (written, returned). Empty
+    /// if `value` is no call.
     fn operand_uses(&self, f: &Function, value: Expr) -> Vec<(Expr, ParamUse)> {
         let ExprData::Call { callee, args, .. } = f.expr(value) else { return Vec::new() };
         let args = f.list(*args);

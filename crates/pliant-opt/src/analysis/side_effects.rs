@@ -9,8 +9,8 @@ use pliant_ir::{IRModule, OpRegistry};
 use pliant_pass::MayWrite;
 use rustc_hash::FxHashSet;
 
-/// Classifies expressions as pure or impure. The properties of the module's functions are computed once and stay valid while
-/// passes change the module.
+/// Classifies expressions as pure or impure. Which functions of the module are pure is computed once, and stays valid while passes
+/// change the module.
 pub struct Effects {
     pure: FxHashSet<Arc<str>>,
     /// The functions and operators that write to their operands although their type says that they are pure.

@@ -86,7 +86,8 @@ fn canonicalize(func: &mut Function, uses: Option<&ParamUses>) -> bool {
     changed
 }
 
-/// Replaces symbols that a `match_cast` defines by their sizes, if the sizes are known. Returns whether any symbol was replaced.
+/// Finds the symbols that a `match_cast` defines and whose sizes are known, and replaces each symbol by its size in the whole
+/// function. Returns whether any symbol was replaced.
 fn resolve_symbols(func: &mut Function) -> bool {
     let resolved = symbols_of_known_size(func);
     if resolved.is_empty() {
@@ -227,7 +228,8 @@ impl Forwarder {
         changed | drop_empty_blocks(func, seq)
     }
 
-    /// If `value` accesses a field of a known tuple, returns the expression of the field; otherwise returns `value`.
+    /// If `value` accesses a field of a tuple whose tuple expression is known, returns the expression of the field; otherwise
+    /// returns `value`.
     fn known_tuple_field(&self, func: &Function, value: Expr) -> Expr {
         let ExprData::TupleGetItem(tuple, index) = *func.expr(value) else { return value };
         let tuple = match func.expr(tuple) {
@@ -269,8 +271,8 @@ impl Forwarder {
         }
     }
 
-    /// Records that the value of a binding replaces the variable in all readers, if this is valid. Returns whether the binding is
-    /// now redundant.
+    /// Records in `subst` that `value` replaces the variable of a binding in all readers, unless `value` is a computation, the
+    /// variable is pinned, or the type does not fit. Returns whether it was recorded, so that the binding is redundant.
     fn forward(&mut self, func: &mut Function, binding: Binding, value: Expr) -> bool {
         let is_leaf = !matches!(
             func.expr(value),

@@ -79,8 +79,8 @@ impl ModulePass for ConvertToDataflow {
 }
 
 impl ConvertToDataflow {
-    /// Splits the plain blocks of a sequence into dataflow blocks of pure bindings and the remaining plain blocks. Appends the
-    /// new dataflow blocks to `dataflow_blocks`.
+    /// Splits the blocks of a sequence that are not dataflow blocks: runs of pure bindings become dataflow blocks, the other
+    /// bindings stay in plain blocks. Appends the new dataflow blocks to `dataflow_blocks`.
     fn split_plain_blocks(
         &self,
         func: &mut Function,

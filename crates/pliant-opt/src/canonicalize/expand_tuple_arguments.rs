@@ -167,7 +167,8 @@ fn accessed_field(func: &Function, binding: &Binding) -> Option<(Var, u32)> {
     }
 }
 
-/// Replaces accesses to fields of known tuples by the fields. Removes the bindings of tuples that are not used as a whole.
+/// Replaces accesses to fields of the tuples in `tuples`, which maps variables to tuple expressions, by the fields. Removes the
+/// bindings of tuples that are only read by field accesses.
 fn forward_fields(
     func: &mut Function,
     used_as_tuple: &FxHashSet<Var>,

@@ -166,7 +166,8 @@ impl FoldConstant {
     }
 }
 
-/// Replaces calls whose values follow from types by these values. Returns whether it replaced any.
+/// Replaces each call whose value is determined by types, such as the shape of a tensor with known dims, by this value. Returns
+/// whether it replaced any call.
 fn materialize_type_values(func: &mut Function) -> bool {
     let mut changed = false;
     for seq in reachable_seqs(func) {
@@ -202,8 +203,8 @@ fn value_from_type(func: &mut Function, call: Expr) -> Option<Expr> {
     }
 }
 
-/// Removes from `dead`, the set of variables whose bindings are to be removed, the variables that remaining bindings read and that
-/// `subst` does not replace.
+/// Removes variables from `dead`, the variables whose bindings are to be removed: those that a remaining foldable binding reads,
+/// unless `subst` replaces them.
 fn keep_operands_of_remaining(
     func: &Function,
     foldable: &[Binding],
@@ -314,8 +315,9 @@ impl<'a> FoldableScan<'a> {
             && self.total <= max.saturating_mul(TOTAL_LIMIT_FACTOR)
     }
 
-    /// Returns the number of elements of the operands that a folded value makes unnecessary. Returns 0 for a large value, which
-    /// has more bytes than its operands and more than [`MAX_WIDENED`] elements. `count` is the number of elements of the value.
+    /// Returns the number of elements of the operands of `b`. Folding `b` can make its operands unnecessary, so this number is
+    /// subtracted from `count`, the number of elements of its value. Returns 0 if the value has more than [`MAX_WIDENED`] elements
+    /// and more bytes than its operands.
     fn replaced_elements(&self, b: Binding, count: u64) -> u64 {
         let f = self.func;
         let operands = operands(f, b.value);

@@ -133,7 +133,7 @@ fn remove_inlined(module: &mut IRModule, inlined: &FxHashMap<Arc<str>, Arc<Funct
     }
 }
 
-/// An item of the work list with which a sequence is rewritten.
+/// A pending step of the rewrite of a sequence in which calls are inlined.
 enum WorkItem {
     /// Starts a block. The flag is true for dataflow blocks.
     BeginBlock(bool),

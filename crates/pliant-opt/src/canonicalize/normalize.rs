@@ -37,7 +37,7 @@ use pliant_pass::binding_rewrites::reachable_seqs;
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::{ModulePass, PassContext, PassError};
 
-/// The pass that drops empty binding blocks and merges adjacent plain blocks. See the module documentation.
+/// The pass that drops empty binding blocks and merges adjacent blocks that are not dataflow blocks. See the module documentation.
 pub struct Normalize;
 
 impl ModulePass for Normalize {
@@ -54,7 +54,7 @@ impl ModulePass for Normalize {
     }
 }
 
-/// Drops the empty blocks of a sequence and merges adjacent plain ones. Returns whether anything changed.
+/// Drops the empty blocks of a sequence and merges adjacent blocks that are not dataflow blocks. Returns whether anything changed.
 fn merge_blocks(func: &mut Function, seq: Seq) -> bool {
     let old_blocks = func.seq(seq).blocks.clone();
     let old_count = old_blocks.len();

@@ -117,7 +117,8 @@ fn is_private(func: &BaseFunc) -> bool {
     }
 }
 
-/// Maps the names of the functions to rename to their new names.
+/// Returns a map from the old name to the new name of each function that must be renamed. Fails if two public functions would get
+/// the same name.
 fn new_names(module: &IRModule) -> Result<FxHashMap<Arc<str>, Arc<str>>, PassError> {
     let mut owners: FxHashMap<Arc<str>, Arc<str>> = FxHashMap::default();
     let mut renamed: FxHashMap<Arc<str>, Arc<str>> = FxHashMap::default();

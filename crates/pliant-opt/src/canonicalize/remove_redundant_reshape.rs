@@ -105,8 +105,8 @@ fn views_of_written_operands(func: &Function, uses: &ParamUses) -> Vec<Var> {
     out
 }
 
-/// Returns the results of reshapes and transposes that must stay separate tensors, because a binding ends the life of the operand
-/// or of the result.
+/// Returns the results of reshapes and transposes that must stay separate tensors, because the function explicitly kills (frees)
+/// the result or the operand.
 fn views_with_separate_lives(func: &Function) -> Vec<Var> {
     let mut freed = FxHashSet::default();
     walk(func, func.root(), |event| {

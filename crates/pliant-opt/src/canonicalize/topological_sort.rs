@@ -66,7 +66,7 @@ pub enum TraversalOrder {
 /// The end of the dependence graph at which the traversal starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StartingLocation {
-    /// The traversal starts at the bindings that read no value of the block.
+    /// The traversal starts at the bindings that do not read the value of any other binding of the block.
     #[default]
     FromInputs,
     /// The traversal starts at the bindings whose values no binding of the block reads.

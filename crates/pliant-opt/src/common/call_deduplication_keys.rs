@@ -16,7 +16,7 @@ pub(crate) struct CallKey {
 }
 
 impl CallKey {
-    /// Returns the operands of a call with tuples flattened, and the key of the call.
+    /// Returns (operands of the call, key of the call). Tuples among the operands are replaced by their fields.
     pub(crate) fn of(
         func: &Function,
         op: Op,

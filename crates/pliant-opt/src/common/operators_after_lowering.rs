@@ -126,7 +126,7 @@ pub fn num_input(func: &Function) -> Result<Option<usize>, PassError> {
     }
 }
 
-/// Maps the variables that are bound to `R.null_value()` to the expression of this call.
+/// Returns the variables that are bound to `R.null_value()` (an absent optional operand), each with the expression of this call.
 pub(crate) fn null_vars(func: &Function) -> FxHashMap<Var, Expr> {
     let mut nulls = FxHashMap::default();
     for seq in reachable_seqs(func) {

@@ -15,7 +15,7 @@ use pliant_pass::binding_rewrites::{
 };
 use rustc_hash::FxHashMap;
 
-/// Merges the blocks of every sequence into one plain block.
+/// Merges the blocks of every sequence into one block that is not a dataflow block.
 pub(crate) fn flatten_blocks(func: &mut Function) {
     for seq in reachable_seqs(func) {
         let bindings = take_flat_bindings(func, seq);
@@ -27,8 +27,8 @@ pub(crate) fn flatten_blocks(func: &mut Function) {
 }
 
 /// Prepares a function for calls whose side effects are not visible outside of it: merges the blocks of every sequence into one
-/// plain block, and marks a pure function with `relax.force_pure`. Each lowering pass that adds such calls does this, so that it
-/// can run alone.
+/// block that is not a dataflow block, and marks a pure function with `relax.force_pure`. Each lowering pass that adds such calls
+/// does this, so that it can run alone.
 pub(crate) fn allow_hidden_effects(func: &mut Function) {
     flatten_blocks(func);
     force_pure(func);
@@ -43,7 +43,7 @@ pub fn force_pure(func: &mut Function) {
 }
 
 /// Makes every graph function of a module impure, including local functions. Updates the types of function values accordingly, and
-/// merges dataflow blocks into plain blocks.
+/// merges the blocks of every sequence into one block that is not a dataflow block.
 pub fn make_all_impure(module: &mut IRModule) {
     for func in module.functions.values_mut() {
         if let BaseFunc::Relax(func) = func {

@@ -48,7 +48,8 @@ pub(crate) fn rewrite_calls(
     update_each_relax(module, ctx, |_, func| rewrite_calls_in(func, changed, &args))
 }
 
-/// Rewrites the calls in one function, like [`rewrite_calls`]. Returns whether a call was rewritten.
+/// Rewrites the arguments of all direct calls of the functions `changed` in the function `func`, as [`rewrite_calls`] does for a
+/// module. Returns whether a call was rewritten.
 pub(crate) fn rewrite_calls_in(
     func: &mut Function,
     changed: &FxHashMap<Arc<str>, Arc<Function>>,

@@ -193,7 +193,7 @@ fn merged_call<'f, 'm>(
     Some((name.clone(), merged.get(name)?, func.list(*args)))
 }
 
-/// The arguments of the `R.call_tir` that replaces a call of a `Primitive` function.
+/// The arguments of the `R.call_tir` that replaces a call of a `Primitive` function (an outlined group of calls of loop functions).
 struct CallTirArguments {
     inputs: Vec<Expr>,
     tir_vars: Vec<Sym>,

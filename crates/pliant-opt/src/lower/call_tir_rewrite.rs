@@ -105,7 +105,8 @@ fn rewrite_calls(func: &mut Function) -> Result<bool, PassError> {
     Ok(rewriter.changed)
 }
 
-/// Rewrites the destination-passing calls of one function to allocations and plain calls.
+/// Rewrites the destination-passing calls of one function, such as `R.call_tir`, to allocations of the outputs and direct calls
+/// that receive the outputs as arguments.
 struct Rewriter {
     namer: Option<Namer>,
     changed: bool,

@@ -68,7 +68,8 @@ impl ModulePass for RemovePurityChecking {
     }
 }
 
-/// Replaces `R.call_pure_packed` and `R.call_inplace_packed` by plain calls. Returns whether there were any.
+/// Replaces `R.call_pure_packed` and `R.call_inplace_packed` by ordinary calls of the packed functions. Returns whether there were
+/// any.
 fn unwrap_calls(func: &mut Function) -> Result<bool, PassError> {
     let mut changed = false;
     rewrite_bindings(func, |func, mut binding, out| {

@@ -140,7 +140,9 @@ fn values_kept_alive(func: &Function, live: &Liveness) -> FxHashSet<Var> {
     kept_alive
 }
 
-/// Records the variables that a binding keeps alive. Bindings are visited from the last to the first.
+/// Adds to `kept_alive` the variables that must not be killed because of this binding: the fields of a returned tuple, or the
+/// operands and the result of an in-place call. Must be called for the last binding first, so that nested tuples are known to be
+/// returned.
 fn record_kept_alive(
     func: &Function,
     binding: &Binding,

@@ -179,8 +179,8 @@ fn alias_source(func: &Function, binding: &Binding) -> Option<Var> {
     }
 }
 
-/// Returns the variables to whose memory other values may refer: those with a use other than as an operand of a loop function in
-/// the sequence that defines them.
+/// Returns the variables whose memory may be referenced after their last use: those with a use other than as an operand of a loop
+/// function, an alias or a view in the sequence that defines them.
 fn escaping_vars(
     func: &Function,
     prim_funcs: &FxHashSet<Arc<str>>,

@@ -67,8 +67,8 @@ impl BroadcastNumbers {
         self.numbers[index(row, 0) * self.size[1] + index(column, 1)]
     }
 
-    /// Whether the repeated numbers cover a matrix of this size. The last number of a row or column may be repeated less often
-    /// than the numbers before it.
+    /// Whether `numbers`, each repeated `repeats` times, provides a number for every element of a matrix with this number of rows
+    /// and columns. Dims of size 1 are broadcast. Along other dims, there may be more repetitions than elements.
     fn covers_size(&self, size: [usize; 2]) -> bool {
         let covered = |k: usize| self.size[k].saturating_mul(self.repeats[k]);
         (0..2).all(|k| self.size[k] == 1 || covered(k) >= size[k])

@@ -198,7 +198,8 @@ impl Fuser<'_> {
         }
     }
 
-    /// Outlines a match. Returns the binding of the call, which replaces the match's root.
+    /// Moves the bindings of a match to a new function. Returns a binding that calls this function and replaces the last binding of
+    /// the match.
     fn outline_group(
         &mut self,
         func: &mut Function,

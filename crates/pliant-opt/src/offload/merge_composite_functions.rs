@@ -129,7 +129,8 @@ impl ModulePass for MergeCompositeFunctions {
     }
 }
 
-/// Removes private composite functions that nothing calls any more, because their regions contain copies of them.
+/// Removes private composite functions (outlined matches of backend patterns) that no function calls any more. The regions that
+/// were created contain local copies of them.
 fn remove_uncalled_composites(
     module: &mut IRModule,
     composites: &FxHashMap<Arc<str>, Arc<Function>>,
@@ -141,7 +142,7 @@ fn remove_uncalled_composites(
 }
 
 struct Merger<'a> {
-    /// Maps the name of each composite function to the name of its backend.
+    /// Maps the name of each composite function (outlined match of a backend pattern) to the name of its backend.
     backends: &'a FxHashMap<Arc<str>, Arc<str>>,
     composites: &'a FxHashMap<Arc<str>, Arc<Function>>,
     outlined_functions: &'a mut OutlinedFunctions,
@@ -174,7 +175,7 @@ impl Merger<'_> {
         self.backends.get(func.str(*name)).cloned()
     }
 
-    /// Whether the code generator of a backend supports regions with several composite functions.
+    /// Whether the code generator of a backend compiles regions (functions that call several composite functions of the backend).
     fn supports_regions(&self, backend: &str) -> bool {
         codegen(backend).is_none_or(|c| c.takes_regions())
     }

@@ -133,7 +133,7 @@ struct Replacements {
     calls: FxHashMap<Var, (Vec<Binding>, Binding)>,
     /// The variables whose bindings are removed.
     removed: FxHashSet<Var>,
-    /// The variables that replacements compute or remove, and the roots of the matches.
+    /// The variables that the replacements compute or remove, including the variables of the replaced calls.
     replaced_vars: FxHashSet<Var>,
 }
 

@@ -163,7 +163,7 @@ pub type ReadersAndDefs = (Readers, Defs);
 pub struct Site<'a> {
     /// The function that contains the call. Rules may add to its arenas, and bind values with [`Site::emit`].
     pub func: &'a mut Function,
-    /// The binding of the call.
+    /// The binding of the call: the root of the match, which may also include operators on its result.
     pub root: Binding,
     /// Whether the binding is in a dataflow block.
     pub dataflow: bool,
@@ -218,14 +218,15 @@ impl<'a> Site<'a> {
         self.call(CAST, &[e], Attrs::default().with("dtype", AttrValue::DType(dtype)))
     }
 
-    /// Replaces the root call and the bindings of `removed` by a call of a loop function, which computes `result`. The call must
-    /// return the type of `result`.
+    /// Replaces the call on which the rule is tried, and the bindings of `removed`, by a call of a loop function, which computes
+    /// `result`. The call must return the type of `result`.
     pub fn offload(&mut self, call: TirCall, result: Var, removed: Vec<Var>) -> Decision {
         let ty = self.func.var(result).ty;
         self.offload_as(call, &[ty], result, removed)
     }
 
-    /// Replaces the root call by a call of a loop function, whose results must have the given types.
+    /// Replaces the call on which the rule is tried, and the bindings of `removed`, by a call of a loop function, whose results
+    /// must have the given types.
     pub fn offload_as(
         &mut self,
         call: TirCall,
@@ -243,8 +244,8 @@ impl<'a> Site<'a> {
         Ok(Offloaded { result, removed, value })
     }
 
-    /// Replaces the root call by a call of a library kernel, whose result has the type of the value to which `result` is bound.
-    /// The declared type of `result` may be less precise.
+    /// Replaces the call on which the rule is tried, and the bindings of `removed`, by a call of a library kernel. Its result has
+    /// the type of the value to which `result` is bound; the declared type of `result` may be less precise.
     pub fn call_kernel(&mut self, call: NewKernelCall, result: Var, removed: Vec<Var>) -> Decision {
         let value = self.func.var_expr(result);
         let value = self.uses().1.value(self.func, value);
@@ -252,8 +253,8 @@ impl<'a> Site<'a> {
         self.call_kernel_as(call, &[ty], result, removed)
     }
 
-    /// Replaces the root call by a call of a library kernel, whose results have the given types. The type rule of `R.call_kernel`
-    /// decides whether the kernel supports the operands and results.
+    /// Replaces the call on which the rule is tried, and the bindings of `removed`, by a call of a library kernel, whose results
+    /// have the given types. The type rule of `R.call_kernel` decides whether the kernel supports the operands and results.
     pub fn call_kernel_as(
         &mut self,
         call: NewKernelCall,

@@ -169,7 +169,8 @@ impl RunCodegen {
         Ok(generated)
     }
 
-    /// Removes functions that are unreachable after code generation.
+    /// Removes functions that are unreachable after code generation. With `entry_functions`, only these functions and those that
+    /// they call are kept. Otherwise, if composite functions are left, functions that no public function reaches are removed.
     fn remove_unreachable(
         &self,
         mut module: IRModule,

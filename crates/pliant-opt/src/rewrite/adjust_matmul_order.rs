@@ -74,7 +74,7 @@ impl ModulePass for AdjustMatmulOrder {
     }
 }
 
-/// A pattern that matches `(a @ b) @ c` and `a @ (b @ c)`.
+/// The patterns of a chain of two matmuls in both orders: `(a @ b) @ c` and `a @ (b @ c)`.
 struct MatmulChain {
     operands: [Pattern; 3],
     inner: [Pattern; 2],

@@ -130,7 +130,7 @@ struct Folding<'a, 'cx> {
     readers: &'a Readers,
     /// The variables that are computed from constants.
     constants: &'a FxHashSet<Var>,
-    /// The convolutions that replace the values of variables. The operators that read these variables are visited later.
+    /// Maps the variables that have been folded so far to the convolutions that replace their values.
     folded: &'a FxHashMap<Var, Convolution>,
 }
 

@@ -113,8 +113,9 @@ pub fn rewrite_call(
     rewrite_rules(func, &rules, ops, writers, callback)
 }
 
-/// Applies several rules at once; otherwise like [`rewrite_call`]. For each value, the rules are tried in order until one
-/// replaces it. [`Match::rule`] is the index of the rule that matched.
+/// Replaces matches of several rules by the results of `callback`, until no rule matches anymore. For each value, the rules are
+/// tried in order until one replaces it. [`Match::rule`] is the index of the rule that matched. Side effects and `writers` are
+/// treated as by [`rewrite_call`].
 ///
 /// # Errors
 /// The same errors as [`rewrite_call`].

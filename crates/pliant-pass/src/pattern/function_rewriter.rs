@@ -215,8 +215,8 @@ impl<'r> Rewriter<'r> {
         result
     }
 
-    /// Whether the replacement may compute matched values again at the root of the match, because no side effect lies between
-    /// them and the root.
+    /// Whether no side effect lies between the matched values and `b`, the binding of the whole match. Only then may the
+    /// replacement, which is inserted at `b`, compute the matched values again.
     fn may_move(&self, search: &Search<'_>, b: Binding) -> bool {
         let here = self.defs.epoch(b.var);
         search.matched_nodes().all(|(node, _)| {
@@ -441,7 +441,8 @@ enum FittedValue {
     Checked(Expr, Type),
 }
 
-/// Determines whether a replacement provably has the type of the binding's variable, or needs a check at run time.
+/// Determines whether a replacement provably has the type of the variable of `b`, or whether a run-time check of the type is
+/// needed. Fails if the types are provably incompatible.
 fn fit_type(
     func: &mut Function,
     pattern: &Pattern,

@@ -127,8 +127,8 @@ fn matches_operators(pattern: &Pattern) -> bool {
 }
 
 impl PatternTable {
-    /// Returns the operators to whose attributes a condition of the pattern refers: the operator that the pattern matches as a
-    /// callee, or the operator of the calls that it matches.
+    /// Returns the operators that have the attributes to which a condition on this pattern refers: the operator itself if the
+    /// pattern matches a callee, or the operators of the matched calls. `None` for other patterns.
     fn callee_ops_of(&self, id: NodeId) -> Option<RootKinds> {
         match &self.nodes[id as usize] {
             Node::Op(_) => Some(self.callee_ops(id)),

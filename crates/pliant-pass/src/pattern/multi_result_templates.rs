@@ -132,7 +132,8 @@ fn all_blocks(func: &Function) -> Vec<Block> {
     out
 }
 
-/// Creates the replacement of a match of a template; `None` if a matched value is not bound in the block.
+/// Creates the replacement of a match of a template: the bindings of the replacement function, and a new value for the variable of
+/// each matched field. `None` if a matched field is not bound in the block.
 fn replacement(
     func: &mut Function,
     (block, ops): (Block, &dyn OpRegistry),

@@ -205,7 +205,7 @@ fn impossible_use(edge: &UseEdge, ops: &dyn OpRegistry) -> Option<String> {
     }
 }
 
-/// A use relation like [`UseEdge`], which refers to patterns by their index.
+/// A use relation between two patterns of the context (see [`UseEdge`]), which are identified by their index in the pattern table.
 struct Edge {
     def: NodeId,
     user: NodeId,

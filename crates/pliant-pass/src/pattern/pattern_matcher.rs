@@ -96,7 +96,7 @@ pub(crate) enum Syms {
     Copy(Option<SymArena>),
 }
 
-/// A condition that the search must satisfy.
+/// A condition that remains to be satisfied for a match.
 #[derive(Clone, Debug)]
 pub(crate) enum Goal {
     /// The pattern matches the expression.
@@ -104,7 +104,7 @@ pub(crate) enum Goal {
     /// Each field pattern of an unordered tuple from index `next` on matches a different field of the expression. Fields in the
     /// bit set `used` are already matched.
     Fields { tuple: NodeId, expr: Expr, next: u32, used: u64 },
-    /// All values of a [`Node::SameShape`] have the same shape as the first of these values.
+    /// All values that the patterns of this [`Node::SameShape`] have matched have the same shape.
     SameShape(NodeId),
     /// Every pattern of the context is assigned to a variable.
     Assign,
@@ -125,10 +125,10 @@ struct ChoicePoint {
 }
 
 enum Alternative {
-    /// Continues with the list of goals at this index of `Search::goals`.
+    /// The search continues with the list of goals (conditions that remain to be satisfied) at this index of `Search::goals`.
     Goals(u32),
-    /// Assigns the pattern `node` of a context to one of the candidates `list`, from index `next` on, and continues with the
-    /// goals `rest`.
+    /// The search assigns the pattern `node` of a context to the variable at index `next` of `list`, the candidates for this
+    /// pattern, and then continues with the list of goals at index `rest`. Each backtracking step advances `next`.
     Candidates { node: NodeId, list: Rc<[Expr]>, next: usize, rest: u32 },
 }
 

@@ -78,7 +78,8 @@ pub enum PatternKind {
     Shape(Pattern, Box<[SizePattern]>),
     /// A value that matches the pattern and has this type.
     Type(Pattern, TypePattern),
-    /// Values with provably the same shape, one for each pattern. The first value is the matched expression.
+    /// An expression that matches the first of these patterns, where the values that all of these patterns match provably have the
+    /// same shape. The other patterns match values elsewhere in the match.
     SameShape(Box<[Pattern]>),
 }
 
@@ -193,7 +194,8 @@ impl Pattern {
         copies.pop().expect("copying one pattern returns one copy")
     }
 
-    /// Copies patterns like [`dup`](Pattern::dup). A nested pattern that several patterns share is also shared by their copies.
+    /// Copies patterns with their nested patterns. The copies have new identities, as with [`dup`](Pattern::dup). A nested pattern
+    /// that several patterns share is also shared by their copies.
     pub fn dup_all(patterns: &[Pattern]) -> Vec<Pattern> {
         let mut copies: FxHashMap<Pattern, Pattern> = FxHashMap::default();
         let mut stack: Vec<(&Pattern, bool)> = patterns.iter().map(|p| (p, false)).collect();

@@ -202,8 +202,8 @@ fn cycle_error(func: &Function, v: Var) -> PassError {
     ))
 }
 
-/// Applies replacements like [`replace_in_block`], but if a value would depend on itself, leaves the block unchanged and returns
-/// the variable of this value.
+/// Applies replacements to a block ([`replace_in_block`]). If a value would depend on itself, leaves the block unchanged and
+/// returns the variable of this value as the inner error.
 pub(super) fn replace_unless_cyclic(
     func: &mut Function,
     block: Block,
@@ -396,8 +396,8 @@ fn symbols_before(func: &Function, block: Block) -> FxHashSet<SymVar> {
     symbols
 }
 
-/// Sorts bindings like [`sort_block`], in a dataflow block or in a plain block without side effects. The error is a variable
-/// whose value depends on itself.
+/// Sorts the bindings of a block so that every variable, and every symbol that a `match_cast` defines, is defined before its uses.
+/// The block must be free of side effects. The error is a variable whose value depends on itself.
 fn sort_bindings(func: &mut Function, block: Block) -> Result<(), Var> {
     let dependences = dependences_in_block(func, block);
     let bindings = std::mem::take(&mut func.block_mut(block).bindings);

@@ -86,8 +86,8 @@ impl Search<'_> {
         }
     }
 
-    /// Whether all deferred terms equal the sizes that are stored with them. If a term has exactly one unbound symbol, solves the
-    /// equation for this symbol and binds it.
+    /// Whether all terms in `deferred_terms`, which contained unbound symbols when they were compared, equal the sizes that are
+    /// stored with them. If a term has exactly one unbound symbol, solves the equation for this symbol and binds it.
     pub(super) fn deferred_terms_match(&mut self) -> bool {
         let mut terms = self.deferred_terms.clone();
         while !terms.is_empty() {
@@ -204,7 +204,7 @@ impl Search<'_> {
         }
     }
 
-    /// Whether the values matched by the patterns of a [`Node::SameShape`] provably have the same shape.
+    /// Whether the values that the patterns of the [`Node::SameShape`] with index `node` have matched provably have the same shape.
     pub(super) fn same_shape(&mut self, node: NodeId) -> bool {
         let table = self.table;
         let Node::SameShape(list) = &table.nodes[node as usize] else { return false };

@@ -309,8 +309,8 @@ fn without_dims(info: &SInfo) -> SInfo {
     }
 }
 
-/// Returns the type with its size variables replaced. A variable may lack a replacement. Dims that contain such a variable are
-/// dropped from the type, and so are shape variables.
+/// Replaces size variables in a type by the expressions in `shape_var_map`. A dim that contains a variable without a replacement
+/// becomes unknown, as does a shape given by a shape variable. The type keeps the remaining information, such as the rank.
 #[pyfunction]
 pub fn erase_struct_info<'py>(
     info: &Bound<'py, PyAny>,
@@ -342,8 +342,8 @@ pub fn erase_struct_info<'py>(
     wrap_info(info.py(), erased)
 }
 
-/// Returns the size variables in a type: all of them, or only the variables that a value of the type defines. Those are a dim by
-/// themselves, as `n` in `(n, 2 * m)` is.
+/// Returns the size variables in a type. With `definable`, returns only those that are dims by themselves, as `n` is in
+/// `(n, 2 * m)`: a value of the type determines their sizes.
 #[pyfunction]
 pub fn struct_info_vars<'py>(
     info: &Bound<'py, PyAny>,

@@ -21,11 +21,11 @@ pub struct ImportMemo {
 }
 
 impl OwnerState {
-    /// Runs `work` with an importer that copies from the function of `owner` into this function. `required` lists the variables
-    /// of the owner's function that this function must define.
+    /// Calls `work` with an importer that copies parts of the function of `owner` into the function under construction. `required`
+    /// lists the variables of the owner's function that the function under construction must already define.
     ///
     /// # Errors
-    /// If this function does not define one of these variables.
+    /// If the function under construction does not define one of these variables.
     pub(super) fn import_with<T>(
         &mut self,
         owner: &Arc<FuncOwner>,
@@ -72,15 +72,15 @@ impl OwnerState {
         Ok(out)
     }
 
-    /// Imports an expression of another function.
+    /// Copies the expression `e` of the function of `owner` into the function under construction.
     ///
     /// # Errors
-    /// If the expression uses a variable that this function does not define.
+    /// If the expression uses a variable that the function under construction does not define.
     pub(super) fn import(&mut self, owner: &Arc<FuncOwner>, e: Expr) -> Result<Expr> {
         self.import_with(owner, |f| required_vars(f, e), |i| i.expr(e))
     }
 
-    /// Imports a block of another function.
+    /// Copies a block of bindings from the function of `owner` into the function under construction.
     ///
     /// # Errors
     /// As for [`import`](Self::import).
@@ -88,7 +88,7 @@ impl OwnerState {
         self.import_with(owner, |f| required_vars_of_block(f, block), |i| i.block(block))
     }
 
-    /// Imports a binding of another function.
+    /// Copies a binding from the function of `owner` into the function under construction.
     ///
     /// # Errors
     /// As for [`import`](Self::import).
@@ -106,7 +106,7 @@ impl OwnerState {
         self.import_with(owner, required, |i| i.binding(binding))
     }
 
-    /// Imports the function that `owner` holds as a local function.
+    /// Copies the function that `owner` holds into the function under construction, as a local function.
     ///
     /// # Errors
     /// As for [`import`](Self::import).

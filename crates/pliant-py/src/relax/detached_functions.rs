@@ -306,7 +306,7 @@ impl IfNode {
 /// The types of a module's functions by name.
 pub type GlobalTypes = FxHashMap<Arc<str>, SInfo>;
 
-/// A function that Python code built: its parts, and the converted function after its first use.
+/// A function that Python code built: its parts, and after its first use also the IR function that was built from them.
 pub struct FuncNode {
     data: FuncParts,
     built: OnceLock<Arc<FuncOwner>>,
@@ -332,7 +332,7 @@ pub struct FuncParts {
 }
 
 impl FuncNode {
-    /// Creates a function from these parts. The function is converted on first use.
+    /// Creates a function from these parts. The IR function is built on first use.
     pub fn new(data: FuncParts) -> Self {
         FuncNode { data, built: OnceLock::new() }
     }
@@ -342,7 +342,7 @@ impl FuncNode {
         &self.data
     }
 
-    /// Returns the [`FuncOwner`] that holds the converted function. The first call converts the function.
+    /// Returns the [`FuncOwner`] of the IR function built from these parts. The first call builds it.
     ///
     /// # Errors
     /// If a variable is neither a parameter nor defined, or if a type rule fails.
@@ -350,8 +350,8 @@ impl FuncNode {
         self.owner_in_module(GlobalTypes::default)
     }
 
-    /// Returns the [`FuncOwner`] that holds the converted function, as [`owner`](Self::owner) does. If this call converts the
-    /// function, `globals` returns the types of the module's functions, which determine the types of calls by name.
+    /// Returns the [`FuncOwner`] of the IR function, as [`owner`](Self::owner) does. If this call builds the IR function, it calls
+    /// `globals` for the types of the module's functions, which determine the types of calls by name.
     ///
     /// # Errors
     /// As for [`owner`](Self::owner).
@@ -368,7 +368,7 @@ impl FuncNode {
         Ok(self.built.get_or_init(|| owner).clone())
     }
 
-    /// Returns the [`FuncOwner`] that holds the converted function; `None` if the function has not been converted yet.
+    /// Returns the [`FuncOwner`] of the IR function; `None` if the IR function has not been built yet.
     pub fn built(&self) -> Option<&Arc<FuncOwner>> {
         self.built.get()
     }

@@ -17,7 +17,7 @@ use crate::relax::function_owner::{OwnerState, abandoned, op_signature};
 use crate::relax::struct_info::{SInfo, dim_to_sym, dims_to_syms, to_type};
 
 impl OwnerState {
-    /// Adds a parameter.
+    /// Adds the variable `var` to the function under construction as a parameter.
     ///
     /// # Errors
     /// If the variable has no type, or if a dim is not a size.
@@ -42,8 +42,7 @@ impl OwnerState {
         Ok(e)
     }
 
-    /// Returns the expression of this function that represents a variable created by Python code,
-    /// if there is one.
+    /// Returns the expression that represents the Python variable `var` in the function under construction, if there is one.
     pub fn free_expr(&self, var: &FreeVar) -> Option<ir::Expr> {
         self.find_expr(var.ident())
     }
@@ -64,7 +63,8 @@ impl OwnerState {
         self.add_param(var)
     }
 
-    /// Converts an expression tree and returns the function's expression for it. Adds the bindings that A-normal form requires.
+    /// Converts an expression tree to an expression of the function under construction. Adds the bindings that A-normal form
+    /// requires.
     ///
     /// # Errors
     /// If a type rule fails, or if a variable or expression belongs to another function.
@@ -144,7 +144,8 @@ impl OwnerState {
         Ok(func.int_value(sym, e.ty().dtype))
     }
 
-    /// Converts an expression whose operands have been converted.
+    /// Converts a node to an expression of the function under construction. `memo` contains the expressions for its operands, by
+    /// the ids of their nodes.
     fn lower_node(
         &mut self,
         node: &NodeRef,
@@ -376,7 +377,7 @@ fn fill_tensor(s: Scalar, dtype: DType) -> Result<Tensor> {
 pub(crate) const NOT_A_TUPLE: &str = "a tensor has no fields: select its elements with \
     relax.op.take(x, indices, axis) or relax.op.strided_slice(x, axes, begin, end)";
 
-/// Converts a number to a rank-0 tensor. A float stays float32 if `dtype` is an integer type.
+/// Converts a number to a rank-0 tensor of type `dtype`. If `dtype` is not a float type, a Python float becomes float32 instead.
 fn scalar_tensor(s: Scalar, dtype: DType) -> Result<Tensor> {
     let dtype =
         if matches!(s, Scalar::Float(_)) && !dtype.is_float() { DType::Float32 } else { dtype };

@@ -45,7 +45,8 @@ pub fn build_function(parts: &FuncParts, globals: GlobalTypes) -> Result<Arc<Fun
 }
 
 impl OwnerState {
-    /// Adds a parameter for a Python variable, or returns the existing parameter for it.
+    /// Returns the variable for the function parameter `node`. Creates the variable if the function under construction has none for
+    /// it.
     fn param(&mut self, node: &NodeRef) -> Result<ir::Var> {
         match node.get() {
             Node::Var(var) => {
@@ -76,8 +77,8 @@ impl OwnerState {
         }
     }
 
-    /// If the expression `e` of the function that `owner` holds is a variable, returns the variable of
-    /// this function that represents it.
+    /// If the expression `e` of the function of `owner` is a variable, returns the variable: of the function under construction if
+    /// both functions share ids, otherwise of the function of `owner`.
     fn var_of(&self, owner: &Arc<FuncOwner>, e: ir::Expr) -> Result<Option<ir::Var>> {
         let of = |f: &ir::Function| match f.expr(e) {
             ExprData::Var(v) => Some(*v),
@@ -89,7 +90,7 @@ impl OwnerState {
         Ok(owner.lock().func().and_then(of))
     }
 
-    /// Creates a variable of this function for a variable that Python code created.
+    /// Creates a variable in the function under construction, which represents the Python variable `var`.
     fn new_var(&mut self, var: &FreeVar, ty: ir::Type, dataflow: bool) -> Result<ir::Var> {
         let builder = self.builder()?;
         let name = builder.unique_name(&var.0.name);
@@ -99,7 +100,8 @@ impl OwnerState {
         Ok(v)
     }
 
-    /// Adds a variable that this function does not define.
+    /// Creates a variable without a definition in the function under construction, for a Python variable that the function uses but
+    /// does not define. The caller has checked that this is allowed (`allow_undefined`).
     pub(super) fn add_undefined(&mut self, var: &FreeVar) -> Result<ir::Expr> {
         let ty = to_type(self, var.0.sinfo.as_ref().unwrap_or(&SInfo::Object))?;
         let v = self.new_var(var, ty, var.0.dataflow)?;
@@ -232,8 +234,8 @@ impl OwnerState {
         }
     }
 
-    /// Declares the variable of a local function before its body, if its type is known. Returns the variable if it was
-    /// imported from another function.
+    /// Declares the variable of a local function before its body is converted, so that the body can refer to it. A variable of
+    /// unknown type is not declared. If `binding` belongs to another function, returns the new variable, otherwise `None`.
     fn declare_function_var(&mut self, binding: &BindingRef) -> Result<Option<ir::Var>> {
         let b = match binding {
             BindingRef::In(owner, _) if self.shares_ids_with(owner) => return Ok(None),
@@ -374,7 +376,7 @@ impl OwnerState {
         Ok(func.add_expr(data, ty))
     }
 
-    /// Converts a function that is bound inside this one (a local function).
+    /// Adds a local function, built from `parts`, to the function under construction. Returns its expression.
     pub(super) fn local_function(&mut self, parts: &FuncParts) -> Result<ir::Expr> {
         self.builder()?.begin_func();
         let built = self.local_body(parts);

@@ -55,7 +55,8 @@ impl Interpretation {
         }
     }
 
-    /// Calls a host function, whose arguments and result are VM values, with values of the interpreter.
+    /// Passes values of the interpreter to `call`, a function on VM values such as a registered packed function. Converts the
+    /// arguments and the result.
     fn call_host(
         self: &Arc<Self>,
         args: &[Value],

@@ -100,7 +100,8 @@ fn object_value(obj: &Bound<'_, PyAny>) -> Result<Value> {
     Ok(Value::Object(Arc::new(Opaque(obj.clone().unbind()))))
 }
 
-/// Wraps a Python callable as a function value. The value and its function share a single reference to the callable.
+/// Wraps a Python callable as a function value. The value holds exactly one Python reference to the callable, as Python's
+/// garbage collector requires.
 fn function_value(obj: &Bound<'_, PyAny>, name: String) -> Value {
     let host = Arc::new(Opaque(obj.clone().unbind()));
     let callee = host.clone();
@@ -127,7 +128,7 @@ pub fn visit_captured(
     result
 }
 
-/// Like [`visit_captured`], for the inputs and results that a VM stores between calls.
+/// Reports to Python's garbage collector the objects that only the inputs and results stored in a VM keep alive.
 ///
 /// # Errors
 /// The error of the collector's visitor.

@@ -496,7 +496,8 @@ impl VirtualMachine {
         self.monitored.with_timing(py, counts, |vm| vm.invoke_index(index, &values).map(drop))
     }
 
-    /// Like `_time`, but measures a function with the arguments that `set_input` stored.
+    /// Measures runs of the function `func_name` with the arguments that `set_input` stored. Returns `repeat` results in seconds,
+    /// each the mean of `number` runs.
     fn _time_stateful(
         &self,
         py: Python<'_>,

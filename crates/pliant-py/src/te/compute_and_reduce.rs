@@ -68,7 +68,7 @@ pub fn te_compute<'py>(
     compute_stage(&value, shape, &axes, name)
 }
 
-/// Creates the stage of a `te.compute` formula that returns a single value.
+/// Creates the tensor of a `te.compute` call. `value` is the value that the formula returned for the indices `axes`.
 fn compute_stage<'py>(
     value: &Bound<'py, PyAny>,
     shape: Vec<te::Expr>,

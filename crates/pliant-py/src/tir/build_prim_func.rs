@@ -162,7 +162,7 @@ impl BodyWriter {
         }
     }
 
-    /// Converts an expression. Operands are converted first, with an explicit stack.
+    /// Converts a tensor expression to an expression of the loop function. Operands are converted first, with an explicit stack.
     fn expr(&mut self, root: &te::Expr) -> Result<Expr> {
         let mut stack = vec![(root.clone(), false)];
         while let Some((e, ready)) = stack.pop() {

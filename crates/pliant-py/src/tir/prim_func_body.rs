@@ -142,7 +142,7 @@ impl<'py> BodyReader<'_, 'py> {
         Ok(self.classes.getattr("Buffer")?.call1((tensor,))?)
     }
 
-    /// Converts an expression. Operands are converted first, with an explicit stack.
+    /// Converts an expression of the loop function to a tensor expression. Operands are converted first, with an explicit stack.
     fn expr(&mut self, root: Expr) -> Result<te::Expr> {
         let mut stack = vec![(root, false)];
         while let Some((e, ready)) = stack.pop() {
@@ -218,7 +218,7 @@ impl<'py> BodyReader<'_, 'py> {
         Ok(dict.into_any())
     }
 
-    /// Converts a statement. Recurses into nested bodies; the verifier limits their depth.
+    /// Converts a statement of the loop function to a Python object. Recurses into nested bodies; the verifier limits their depth.
     fn stmt(&mut self, s: Stmt) -> Result<Bound<'py, PyAny>> {
         let py = self.py;
         match self.func.stmt(s).clone() {

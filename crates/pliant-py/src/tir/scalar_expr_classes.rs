@@ -11,8 +11,7 @@ use crate::tir::prim_expr::{PrimExpr, int_const, prim, prim_list, reject_zero_di
 use crate::tir::scalar_functions::{buffer_of, check_arity};
 use crate::tir::vector_exprs::{Broadcast, Ramp};
 
-/// Defines Python classes without a constructor, for kinds of expressions that only functions
-/// create.
+/// Defines Python classes without a constructor. Python code creates their instances only through functions such as `te.sum`.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident;)*) => {
         $($(#[$doc])*

@@ -15,7 +15,7 @@ use crate::signature::Dim;
 #[repr(C)]
 #[derive(Debug)]
 pub struct CTensor {
-    /// The first element.
+    /// The address of the first element.
     pub data: *mut u8,
     /// The sizes of the dims.
     pub shape: *const i64,
@@ -25,18 +25,18 @@ pub struct CTensor {
     pub dtype: i32,
 }
 
-/// The size of a dim that is known only at run time.
+/// The number that [`pliant_input_dim`] returns for a dim whose size is known only at run time.
 const SYMBOLIC: i64 = -1;
 /// The maximum rank of a tensor.
 const MAX_RANK: usize = 64;
 
-/// Encodes an element type.
+/// Encodes an element type as a number: 256 * the type code of DLPack + the number of bits.
 fn dtype_number(dtype: DType) -> i32 {
     let (code, bits) = dtype.to_dlpack();
     i32::from(u16::from_be_bytes([code, bits]))
 }
 
-/// Decodes an element type.
+/// Decodes an element type from its number, which [`dtype_number`] returns.
 fn dtype_of_number(number: i32) -> Result<DType, RuntimeError> {
     let decoded = u16::try_from(number).ok().and_then(|number| {
         let [code, bits] = number.to_be_bytes();
@@ -52,14 +52,14 @@ impl Model {
         self.signature.inputs.get(input)?.tensor_dims()
     }
 
-    /// Returns the output of the last run that has an element at an address.
+    /// Returns the nonempty output of the last run whose first element is at an address.
     fn output_at(&self, address: *mut u8) -> Option<Tensor> {
         let state = self.state();
         let mut tensors = state.outputs.iter().filter_map(Value::as_tensor);
         tensors.find(|t| t.numel() > 0 && t.data_ptr() == address).cloned()
     }
 
-    /// Returns an output as a row-major tensor that shares no memory with an input.
+    /// Returns the output with the index `output` as a row-major tensor. Copies the output if it shares memory with an input.
     fn output(&self, output: usize) -> Result<Tensor, RuntimeError> {
         let mut state = self.state();
         let count = state.outputs.len();
@@ -94,7 +94,8 @@ fn output_tensor(value: &Value) -> Option<Result<Tensor, RuntimeError>> {
     Some(tensor.map_err(RuntimeError::from))
 }
 
-/// Creates a tensor that borrows the memory of a C tensor. If that is the memory of `owner`, the tensor keeps it alive.
+/// Creates a tensor that borrows the memory of a C tensor. If `owner` is a tensor in the same memory, the new tensor keeps that
+/// memory alive.
 ///
 /// # Safety
 /// The shape has as many sizes as the rank, and the elements are readable until the tensor is dropped.
@@ -305,7 +306,7 @@ pub unsafe extern "C" fn pliant_output_name(address: *const Model, output: usize
     text_address(unsafe { address.as_ref() }.and_then(|model| model.output_names.get(output)))
 }
 
-/// Stores the description of an output.
+/// Writes address, shape and element type of an output to `tensor`.
 ///
 /// # Safety
 /// `address` is null or that of a model; `tensor` is null or writable.

@@ -34,7 +34,7 @@ pub struct Model {
     state: Mutex<State>,
 }
 
-/// The inputs and outputs of a model.
+/// The inputs that are set and the outputs of the last run of a model.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) inputs: Vec<Option<Tensor>>,

@@ -9,7 +9,7 @@ use pliant_vm::VmError;
 
 use crate::error::RuntimeError;
 
-/// The result of a function, `pliant_status` in C.
+/// The status that a function of the C interface returns, `pliant_status` in C.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
@@ -17,7 +17,8 @@ pub enum Status {
     Ok = 0,
     /// An argument is wrong.
     Argument = 1,
-    /// The program cannot run in this process.
+    /// The program cannot be used in this process: it is damaged, was compiled for another CPU or version, or calls missing
+    /// functions.
     Program = 2,
     /// The run failed.
     Run = 3,
@@ -42,14 +43,14 @@ pub extern "C" fn pliant_error_message() -> *const c_char {
     MESSAGE.try_with(|message| message.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/// Stores the message of an error.
+/// Stores the message of an error for the calling thread, which [`pliant_error_message`] returns.
 fn set_message(message: &str) {
     let text: Vec<u8> = message.bytes().filter(|&byte| byte != 0).collect();
     let text = CString::new(text).unwrap_or_default();
     let _ = MESSAGE.try_with(|message| *message.borrow_mut() = text);
 }
 
-/// The status of an error.
+/// The status with which a function of the C interface reports an error.
 fn status_of(error: &RuntimeError) -> Status {
     match error {
         RuntimeError::Argument(_) => Status::Argument,
@@ -67,7 +68,7 @@ fn status_of(error: &RuntimeError) -> Status {
     }
 }
 
-/// Runs the body of a function. Stores the message of its error or panic, and returns its status.
+/// Runs the body of a function of the C interface. Stores the message of its error or panic, and returns its status.
 pub(super) fn guard(body: impl FnOnce() -> Result<(), RuntimeError>) -> Status {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => Status::Ok,
@@ -82,7 +83,7 @@ pub(super) fn guard(body: impl FnOnce() -> Result<(), RuntimeError>) -> Status {
     }
 }
 
-/// Runs the body of a function that returns a value. Returns `default` if it panics.
+/// Runs the body of a function of the C interface that returns a value. Returns `default` if the body panics.
 pub(super) fn guard_value<T>(default: T, body: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(default)
 }

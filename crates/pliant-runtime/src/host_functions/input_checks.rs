@@ -7,8 +7,8 @@ use pliant_vm::{CheckKind, Value, VmError};
 
 use super::{Outcome, argument_error};
 
-/// Host function with the arguments `(value, name, declaration)`: returns the value if it matches
-/// the declaration of the input, otherwise fails.
+/// Implements `pliant.onnx.input`, called with `(value, name, declaration)`: returns the value if it matches the declaration of the
+/// input `name`, otherwise fails.
 pub(super) fn check(args: &[Value]) -> Outcome {
     let [value, Value::Str(name), Value::Str(kind)] = args else {
         return Err(argument_error(host_function_names::INPUT, args));

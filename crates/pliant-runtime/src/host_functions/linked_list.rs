@@ -37,8 +37,8 @@ thread_local! {
     static PENDING_DROPS: RefCell<Option<Vec<Value>>> = const { RefCell::new(None) };
 }
 
-/// Drops an item of a chain. Items of chains inside the item are queued and dropped iteratively, since recursion along
-/// deeply nested chains would overflow the stack.
+/// Drops an item of a chain (a linked list of values). Items of chains inside the item are queued and dropped iteratively, since
+/// recursion along deeply nested chains would overflow the stack.
 fn drop_later(item: Value) {
     if !matches!(item, Value::Object(_) | Value::Tuple(_) | Value::Func(_)) {
         return;
@@ -60,7 +60,7 @@ fn drop_later(item: Value) {
     PENDING_DROPS.set(None);
 }
 
-/// Returns the last link of the chain that a value contains; `None` for a chain without items.
+/// Returns the last link of the chain (a linked list) that a value contains; `None` for a chain without items.
 fn chain(value: &Value) -> Result<Option<Arc<Link>>, VmError> {
     match value {
         Value::None => Ok(None),
@@ -77,7 +77,7 @@ fn chain(value: &Value) -> Result<Option<Arc<Link>>, VmError> {
     }
 }
 
-/// Returns the items of the chain that a value contains, in order.
+/// Returns the items of the chain (a linked list) that a value contains, in order.
 fn items(value: &Value) -> Result<Vec<Value>, VmError> {
     let last = chain(value)?;
     let mut items = Vec::with_capacity(last.as_ref().map_or(0, |l| l.length));
@@ -90,8 +90,8 @@ fn items(value: &Value) -> Result<Vec<Value>, VmError> {
     Ok(items)
 }
 
-/// Host function with the arguments `(chain, item, same_shape)`: returns the chain with the item appended. Unless
-/// `same_shape` is 0, the item must have the shape and data type of the chain's last item.
+/// Implements `pliant.chain.push`, called with `(chain, item, same_shape)`: returns the chain (a linked list) with the item
+/// appended. Unless `same_shape` is 0, the item must have the shape and data type of the chain's last item.
 pub(super) fn push(args: &[Value]) -> Outcome {
     let [previous, item, same_shape] = args else {
         return Err(argument_error(host_function_names::CHAIN_PUSH, args));
@@ -116,7 +116,7 @@ pub(super) fn push(args: &[Value]) -> Outcome {
     Ok(Value::Object(Arc::new(Link { item: item.clone(), previous, length, _reserved: reserved })))
 }
 
-/// Host function with the argument `(chain)`: returns the items of the chain as a sequence.
+/// Implements `pliant.chain.sequence`, called with `(chain)`: returns the items of the chain (a linked list) as a sequence.
 pub(super) fn sequence(args: &[Value]) -> Outcome {
     let [last] = args else {
         return Err(argument_error(host_function_names::CHAIN_SEQUENCE, args));
@@ -124,8 +124,8 @@ pub(super) fn sequence(args: &[Value]) -> Outcome {
     Ok(Value::tuple(items(last)?))
 }
 
-/// Host function with the arguments `(chain, item shape, dtype)`: stacks the items of the chain along a new first axis.
-/// If the chain has no items, the result has zero rows of that shape and type.
+/// Implements `pliant.chain.stack`, called with `(chain, item shape, dtype)`: stacks the items of the chain (a linked list) along a
+/// new first axis. If the chain has no items, the result has zero rows of that shape and type.
 pub(super) fn stack(args: &[Value]) -> Outcome {
     let [last, Value::Shape(shape), Value::DType(dtype)] = args else {
         return Err(argument_error(host_function_names::CHAIN_STACK, args));

@@ -17,7 +17,7 @@ type Outcome = Result<Value, VmError>;
 type HostFn = fn(&[Value]) -> Outcome;
 type InterruptibleHostFn = fn(&KernelRuntime, &[Value]) -> Outcome;
 
-/// The host functions by name, except those of [`INTERRUPTIBLE_FUNCTIONS`].
+/// The functions that imported ONNX models call, by name, except those of [`INTERRUPTIBLE_FUNCTIONS`].
 const FUNCTIONS: &[(&str, HostFn)] = &[
     (host_function_names::SEQUENCE, sequence_functions::make),
     (host_function_names::SEQUENCE_INSERT, sequence_functions::insert),
@@ -35,11 +35,12 @@ const FUNCTIONS: &[(&str, HostFn)] = &[
     (host_function_names::INPUT, input_checks::check),
 ];
 
-/// The host functions that can run for a long time. They stop when the calling run is interrupted.
+/// The functions that imported ONNX models call and that can run for a long time, by name. They stop when the calling run is
+/// interrupted.
 const INTERRUPTIBLE_FUNCTIONS: &[(&str, InterruptibleHostFn)] =
     &[(host_function_names::DET, tensor_functions::det)];
 
-/// Registers the host functions. Functions that the user has registered under these names are kept.
+/// Registers the functions that imported ONNX models call. Functions that the user has registered under these names are kept.
 pub(crate) fn register() {
     for &(name, func) in FUNCTIONS {
         let with_plain_error =
@@ -54,8 +55,8 @@ pub(crate) fn register() {
     }
 }
 
-/// Creates the error for wrong arguments of a host function: the first argument is not a sequence
-/// where one is required, or the call does not come from an imported model.
+/// Creates the error for wrong arguments of a function that imported models call, named `name`: the first argument is not a
+/// sequence where one is required, or the call does not come from an imported model.
 pub fn argument_error(name: &str, args: &[Value]) -> VmError {
     match args.first() {
         Some(first) if name.starts_with("pliant.sequence.") && first.as_tuple().is_none() => {

@@ -15,13 +15,13 @@ const MAX_PARTS: i64 = 1 << 24;
 /// Maximum number of lengths that an error message lists.
 const MAX_SHOWN_LENGTHS: usize = 16;
 
-/// Host function with the arguments `(items...)`: returns a sequence of the items.
+/// Implements `pliant.sequence`, called with `(items...)`: returns a sequence of the items.
 pub(super) fn make(args: &[Value]) -> Outcome {
     Ok(Value::tuple(args.iter().cloned()))
 }
 
 /// Returns the position that an operand specifies in a sequence of `length` items. Negative positions count from the end. A
-/// position of `count` or more is an error.
+/// position of `count` or more is an error; `count` is the number of valid positions.
 fn position(operand: &Value, length: usize, count: usize) -> Result<usize, VmError> {
     let Value::Tensor(operand) = operand else {
         return Err(value_error(format!(
@@ -37,8 +37,8 @@ fn position(operand: &Value, length: usize, count: usize) -> Result<usize, VmErr
     })
 }
 
-/// Host function with the arguments `(sequence, item, position)`: returns the sequence with the item inserted at the
-/// position, or at the end if the position is absent ([`Value::None`]).
+/// Implements `pliant.sequence.insert`, called with `(sequence, item, position)`: returns the sequence with the item inserted at
+/// the position, or at the end if the position is absent ([`Value::None`]).
 pub(super) fn insert(args: &[Value]) -> Outcome {
     let [Value::Tuple(items), item, index] = args else {
         return Err(argument_error(host_function_names::SEQUENCE_INSERT, args));
@@ -50,8 +50,8 @@ pub(super) fn insert(args: &[Value]) -> Outcome {
     Ok(Value::tuple(before.iter().chain([item]).chain(after).cloned()))
 }
 
-/// Host function with the arguments `(sequence, position)`: returns the sequence without the item at the position, or
-/// without the last item if the position is absent ([`Value::None`]).
+/// Implements `pliant.sequence.erase`, called with `(sequence, position)`: returns the sequence without the item at the position,
+/// or without the last item if the position is absent ([`Value::None`]).
 pub(super) fn erase(args: &[Value]) -> Outcome {
     let [Value::Tuple(items), index] = args else {
         return Err(argument_error(host_function_names::SEQUENCE_ERASE, args));
@@ -67,7 +67,7 @@ pub(super) fn erase(args: &[Value]) -> Outcome {
     Ok(Value::tuple(remaining.map(|(_, item)| item.clone())))
 }
 
-/// Host function with the arguments `(sequence, position)`: returns the item at the position.
+/// Implements `pliant.sequence.at`, called with `(sequence, position)`: returns the item at the position.
 pub(super) fn at(args: &[Value]) -> Outcome {
     let [Value::Tuple(items), at] = args else {
         return Err(argument_error(host_function_names::SEQUENCE_AT, args));
@@ -75,7 +75,7 @@ pub(super) fn at(args: &[Value]) -> Outcome {
     Ok(items[position(at, items.len(), items.len())?].clone())
 }
 
-/// Host function with the argument `(sequence)`: returns the length of the sequence as an int64 scalar.
+/// Implements `pliant.sequence.length`, called with `(sequence)`: returns the length of the sequence as an int64 scalar.
 pub(super) fn length(args: &[Value]) -> Outcome {
     let [Value::Tuple(items)] = args else {
         return Err(argument_error(host_function_names::SEQUENCE_LENGTH, args));
@@ -83,13 +83,13 @@ pub(super) fn length(args: &[Value]) -> Outcome {
     Ok(Value::Tensor(Tensor::scalar(items.len() as i64)?))
 }
 
-/// Host function with the argument `(optional)`: returns whether the optional holds a value, as a bool scalar.
+/// Implements `pliant.optional.has`, called with `(optional)`: returns whether the optional holds a value, as a bool scalar.
 pub(super) fn has(args: &[Value]) -> Outcome {
     let [value] = args else { return Err(argument_error(host_function_names::OPTIONAL_HAS, args)) };
     Ok(Value::Tensor(Tensor::scalar(!matches!(value, Value::None))?))
 }
 
-/// Host function with the argument `(optional)`: returns the value that the optional holds.
+/// Implements `pliant.optional.get`, called with `(optional)`: returns the value that the optional holds.
 pub(super) fn get(args: &[Value]) -> Outcome {
     match args {
         [Value::None] => Err(value_error("the optional is empty, so it has no value to return")),
@@ -108,8 +108,8 @@ fn axis_of(axis: i64, rank: usize) -> Result<usize, VmError> {
     })
 }
 
-/// Host function with the arguments `(sequence, axis, new)`: concatenates the tensors of the sequence along the axis.
-/// If `new` is not 0, stacks them along a new axis instead.
+/// Implements `pliant.sequence.concat`, called with `(sequence, axis, new)`: concatenates the tensors of the sequence along the
+/// axis. If `new` is not 0, stacks them along a new axis instead.
 pub(super) fn concat(args: &[Value]) -> Outcome {
     let [Value::Tuple(items), Value::Int(axis), new] = args else {
         return Err(argument_error(host_function_names::SEQUENCE_CONCAT, args));
@@ -196,9 +196,9 @@ fn slice_axis(joined: &Tensor, axis: usize, start: i64, length: i64) -> Result<T
     Ok(Tensor::from_storage_strided(storage, offset, &shape, &strides, dtype)?.copy()?)
 }
 
-/// Host function with the arguments `(x, lengths, axis, keepdims)`: splits the tensor `x` along the axis and returns the parts as
-/// a sequence. `lengths` is a vector of lengths, or one length for all parts (the last may be shorter). Without `lengths`, all
-/// parts have length 1, and `keepdims` 0 removes the axis from them.
+/// Implements `pliant.sequence.split`, called with `(x, lengths, axis, keepdims)`: splits the tensor `x` along the axis and returns
+/// the parts as a sequence. `lengths` is a vector of lengths, or one length for all parts (the last may be shorter). Without
+/// `lengths`, all parts have length 1, and `keepdims` 0 removes the axis from them.
 pub(super) fn split(args: &[Value]) -> Outcome {
     let [Value::Tensor(x), lengths, Value::Int(axis), keepdims] = args else {
         return Err(argument_error(host_function_names::SEQUENCE_SPLIT, args));

@@ -8,8 +8,8 @@ use pliant_vm::{CheckKind, Value, VmError};
 
 use super::{Outcome, argument_error, value_error};
 
-/// Host function with the arguments `(x, dtype)`: reinterprets the bits of `x` as elements of
-/// another type of the same size.
+/// Implements `pliant.bitcast`, called with `(x, dtype)`: reinterprets the bits of `x` as elements of another type of the same
+/// size.
 pub(super) fn bitcast(args: &[Value]) -> Outcome {
     let [Value::Tensor(x), Value::DType(dtype)] = args else {
         return Err(argument_error(host_function_names::BITCAST, args));
@@ -30,9 +30,8 @@ pub(super) fn bitcast(args: &[Value]) -> Outcome {
     Ok(Value::Tensor(Tensor::from_bytes(x.shape(), *dtype, bytes)?))
 }
 
-/// Host function with the argument `(x)`: computes the determinants of a batch of square matrices
-/// in float64. `x` has shape `[..., n, n]`, and the result has the batch dims and the data type of
-/// `x`.
+/// Implements `pliant.det`, called with `(x)`: computes the determinants of a batch of square matrices in float64. `x` has shape
+/// `[..., n, n]`, and the result has the batch dims and the data type of `x`.
 pub(super) fn det(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
     let [Value::Tensor(x)] = args else {
         return Err(argument_error(host_function_names::DET, args));

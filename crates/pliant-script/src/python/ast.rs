@@ -96,7 +96,8 @@ pub enum CmpOp {
     Gt,
     /// The operator `>=`.
     Ge,
-    /// `in`, `not in`, `is` or `is not`. Only the host program can evaluate these operators.
+    /// `in`, `not in`, `is` or `is not`. The parser does not evaluate these operators itself, but passes the whole expression to
+    /// Python.
     Host,
 }
 
@@ -158,10 +159,11 @@ pub enum ExprKind<'a> {
     IfExp(Box<[Expr<'a>; 3]>),
     /// `*value`.
     Starred(Box<Expr<'a>>),
-    /// `lambda a, b: value` with plain parameters. The parser accepts it as an argument of loops. Elsewhere the host evaluates it.
+    /// `lambda a, b: value` with plain parameters. The parser accepts it as an argument of loops. Elsewhere the surrounding Python
+    /// program evaluates it.
     Lambda(Box<Lambda<'a>>),
-    /// A Python expression that the parser does not analyse, such as a comprehension or an f-string. Only the host program can
-    /// evaluate it.
+    /// A Python expression that the parser does not analyse, such as a comprehension or an f-string. Only the surrounding Python
+    /// program can evaluate it.
     Host,
 }
 

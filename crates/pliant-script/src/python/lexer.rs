@@ -220,7 +220,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Processes the indentation of a new line. Skips blank lines and comments.
+    /// Skips blank lines and comments, and compares the indentation of the next line with the open blocks. Returns a token if the
+    /// line starts or ends a block.
     fn indentation(&mut self) -> Result<Option<Token>, SyntaxError> {
         loop {
             let start = self.pos;

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 pub(super) enum Literal<'a> {
     /// The text of the literal, with its escapes resolved.
     Text(Cow<'a, str>),
-    /// An f-string or bytes literal. Only the host can evaluate it.
+    /// An f-string or bytes literal, which the parser does not evaluate. Only the surrounding Python program can evaluate it.
     Host,
     /// The literal contains an invalid escape.
     BadEscape,

@@ -469,7 +469,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(self.b.func_mut().global(name, ty))
     }
 
-    /// Adds a function of the host program to the module. Returns a reference to it.
+    /// Adds a function that the surrounding Python program defines to the module. Returns a reference to it.
     pub(super) fn captured_func(&mut self, name: &str, func: BaseFunc) -> IrExpr {
         let ty = self.base_func_type(&func);
         let name = self.callees.add_captured(name, func);

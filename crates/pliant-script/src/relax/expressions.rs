@@ -180,7 +180,7 @@ impl<'s> FuncParser<'_, 's> {
         Err(self.unknown_name(name, e.range))
     }
 
-    /// The value of a name in the host program; `None` inside quoted dims, which cannot refer to the host program.
+    /// The value that the surrounding Python program has for a name; `None` inside quoted dims, which cannot refer to that program.
     pub(super) fn lookup(&self, name: &'s str) -> Option<HostValue> {
         if self.at.is_some() { None } else { self.cx.lookup(name) }
     }
@@ -212,7 +212,8 @@ impl<'s> FuncParser<'_, 's> {
         self.error_help(kind, range, message, help)
     }
 
-    /// Whether an expression depends on a captured object. If so, the host must evaluate the whole expression.
+    /// Whether an expression depends on an object of the surrounding Python program. If so, Python must evaluate the whole
+    /// expression.
     pub(super) fn depends_on_host(&self, e: &Expr<'s>) -> bool {
         let mut at = e;
         loop {

@@ -17,8 +17,8 @@ use crate::python::ast::{Expr, ExprKind, Range, Stmt, StmtKind};
 use crate::script_errors::{ErrorKind, Res};
 
 impl<'s> FuncParser<'_, 's> {
-    /// Parses a loop. If the loop may return from the function, the result describes where the loop state contains the function's
-    /// result.
+    /// Parses a loop. If the loop may contain a `return` of the enclosing function, returns the parts of the final loop state that
+    /// tell whether the function returned and with which value; otherwise `None`.
     pub(super) fn loop_stmt(&mut self, stmt: &Stmt<'s>) -> Res<Option<LoopResult>> {
         self.no_loop_in_dataflow(stmt.range)?;
         match &stmt.kind {
@@ -101,7 +101,8 @@ impl<'s> FuncParser<'_, 's> {
         self.after_loop(&iteration, loop_e, outer_syms, stmt.range, body)
     }
 
-    /// Describes the iteration of a loop with the given state. For early exits, adds flags and the function's result to the state.
+    /// Creates the record of the loop iteration that is about to be parsed. If exits by `break` or `return` in `body` need flags or
+    /// the function's result in the loop state, adds them to `state`.
     fn iteration(
         &mut self,
         state: &mut State<'s>,
@@ -129,8 +130,8 @@ impl<'s> FuncParser<'_, 's> {
         Iteration { names, params, counter, loop_var: None, flagged, returns, returned }
     }
 
-    /// Parses the loop body as a function. Afterwards `iteration` contains the types of the values that the body returns from the
-    /// enclosing function.
+    /// Parses the loop body as a function from the state before an iteration to the state after it, and returns this function.
+    /// Afterwards `iteration.returned` contains the types of the values that `return` statements in the body return.
     fn parse_iteration(
         &mut self,
         state: &mut State<'s>,

@@ -30,12 +30,13 @@ pub(crate) enum Def<'p, 's> {
 /// The functions that a graph function can call.
 #[derive(Default)]
 pub(crate) struct Callees<'p, 's> {
-    /// The macros that the function can use. Those of the host program come first, in the order in which the host passes them.
+    /// The macros that the function can use. Those of the surrounding Python program come first, in the order in which they are
+    /// passed to the parser.
     pub macros: &'p [MacroDef<'p, 's>],
     defs: FxHashMap<&'s str, Def<'p, 's>>,
     /// The functions that have been parsed; `None` for a function with errors.
     done: RefCell<FxHashMap<&'s str, Option<BaseFunc>>>,
-    /// The functions of the host program that are called, with their names in the module.
+    /// The functions of the surrounding Python program that are called, with their names in the module.
     captured: RefCell<Vec<(Arc<str>, BaseFunc)>>,
 }
 
@@ -60,7 +61,8 @@ impl<'p, 's> Callees<'p, 's> {
         self.done.borrow().get(name).cloned().flatten()
     }
 
-    /// Adds a function of the host program to the module, unless it has been added before. Returns its name in the module.
+    /// Adds a function of the surrounding Python program to the module, unless it has been added before. Returns its name in the
+    /// module.
     pub fn add_captured(&self, name: &str, func: BaseFunc) -> Arc<str> {
         let mut captured = self.captured.borrow_mut();
         let same = |a: &BaseFunc, b: &BaseFunc| match (a, b) {

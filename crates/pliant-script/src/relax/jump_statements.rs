@@ -52,12 +52,12 @@ pub(super) struct Counter {
 /// The loop iteration that is being parsed, and what its state contains.
 #[derive(Clone)]
 pub(super) struct Iteration<'s> {
-    /// The names of the values in the loop state. The counter is first.
+    /// The names of the variables in the loop state. In a `for` loop, the counter is first.
     pub names: Vec<&'s str>,
     /// The parameters of the function that the loop body becomes: the state before the iteration.
     pub params: Vec<IrExpr>,
     pub counter: Option<Counter>,
-    /// The value of the loop variable, if it differs from the counter.
+    /// The value of the loop variable of a `for` loop, if it is not the counter itself but is computed from it.
     pub loop_var: Option<Sym>,
     /// Whether the loop state contains a flag that is true while the loop continues.
     pub flagged: bool,

@@ -13,7 +13,7 @@ use crate::python::ast::{Call, Expr, FunctionDef, Range, StmtKind};
 use crate::script_errors::{ErrorKind, Reported, Res};
 use pliant_ir::DType;
 
-/// A macro, defined by the script or by the host program.
+/// A macro, defined by the script or by the surrounding Python program.
 #[derive(Clone, Copy)]
 pub(crate) struct MacroDef<'p, 's> {
     /// The function definition that the macro consists of.

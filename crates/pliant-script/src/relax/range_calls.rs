@@ -17,7 +17,8 @@ pub(super) struct LoopRange {
     pub lo: Sym,
     pub hi: Sym,
     pub step: i64,
-    /// The first value and the step of the loop variable, if the loop variable differs from the counter.
+    /// The first value and the step of the loop variable, if its step is not constant, so that the counter is the number of the
+    /// iteration instead.
     pub loop_var: Option<(Sym, Sym)>,
 }
 

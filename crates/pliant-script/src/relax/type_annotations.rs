@@ -274,8 +274,8 @@ impl<'s> FuncParser<'_, 's> {
         })
     }
 
-    /// Evaluates a dim in quotes. Names that the script does not define become symbols, even if the host program defines them: a
-    /// Python variable `n` must not change the meaning of the dim "n".
+    /// Evaluates a dim in quotes. Names that the script does not define become symbols, even if the surrounding Python program
+    /// defines them: a Python variable `n` must not change the meaning of the dim "n".
     fn quoted_dim(&mut self, text: &'s str, range: Range) -> Res<Sym> {
         let parsed = match parse_expression(text) {
             Ok(e) => e,

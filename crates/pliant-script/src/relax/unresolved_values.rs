@@ -36,13 +36,13 @@ pub(crate) enum Val {
     Seq(Vec<Val>),
     /// A dict from strings to other values.
     Map(Vec<(String, Val)>),
-    /// A tensor of the host program that the script captures.
+    /// A tensor of the surrounding Python program.
     Tensor(Tensor),
     /// A name of the script language that is not called, such as `R.add`.
     Path(Path),
     /// The module that contains the function, as in `cls.f`.
     Module,
-    /// A host value that has no equivalent in scripts, given by the name of its type.
+    /// A value of the surrounding Python program that has no equivalent in scripts, given by the name of its type.
     Other(String),
 }
 
@@ -69,7 +69,7 @@ impl Val {
 }
 
 impl<'s> FuncParser<'_, 's> {
-    /// Converts a value of the host program.
+    /// Converts a value of the surrounding Python program to a value of the script.
     pub(super) fn host_value(&mut self, value: HostValue) -> Val {
         match value {
             HostValue::None => Val::None,

@@ -123,8 +123,8 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// Evaluates calls that are not constructs of the namespace `T`: calls of Python builtins and
-    /// of host functions.
+    /// Evaluates calls that are not constructs of the namespace `T`: calls of Python builtins, and calls of functions of the
+    /// surrounding Python program, which are evaluated while the script is parsed.
     fn other_call(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
         if let (ExprKind::Attribute(value, "astype", _), [dtype]) =
             (&call.func.kind, call.args.as_slice())

@@ -284,7 +284,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// Evaluates a dict of annotations. Values that are not literals are evaluated by the host.
+    /// Evaluates a dict of annotations. Values that are not literals are evaluated by the surrounding Python program.
     pub(super) fn annotations(&mut self, e: &Expr<'s>) -> Res<Annotations> {
         match (&e.kind, crate::literals::attr(e)) {
             (_, Some(AttrValue::Map(items))) => Ok(items),

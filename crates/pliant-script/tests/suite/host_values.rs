@@ -1,4 +1,4 @@
-//! Tests scripts that read values of the host program.
+//! Tests scripts that read values of the surrounding Python program.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use pliant_ir::{BaseFunc, DType};
 use pliant_script::{HostEnv, HostSym, HostSymOp, HostValue, Parsed, parse};
 use pliant_tensor::Tensor;
 
-/// A host program that defines some names and evaluates some expressions.
+/// A substitute for the surrounding Python program: defines some names and evaluates some expressions.
 struct Host {
     names: HashMap<&'static str, HostValue>,
     exprs: HashMap<&'static str, HostValue>,

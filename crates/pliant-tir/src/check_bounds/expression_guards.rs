@@ -13,8 +13,9 @@ use crate::schedule::vector_math_bounds;
 use crate::statement_traversal::map_operands;
 
 impl Checker {
-    /// Guards the accesses of an expression. Returns the expression with guarded values replaced by the variables to which the
-    /// guards bind them. `T.Select` becomes `T.if_then_else` if only the chosen side is in bounds.
+    /// Appends the run-time bounds checks that the loads of an expression need to `guards`. Returns the expression, in which
+    /// checked values that were loaded from memory are replaced by variables that guards bind. `T.Select` becomes `T.if_then_else`
+    /// if only the chosen side is in bounds.
     pub(super) fn guard_expr(
         &mut self,
         f: &mut PrimFunc,
@@ -41,7 +42,8 @@ impl Checker {
         new
     }
 
-    /// Adds the guards of an expression that has no guarded form in [`Bindings`] yet, and returns its guarded form.
+    /// Appends the run-time checks of an expression that was not visited before to `guards`, and returns its guarded form, in which
+    /// checked values that were loaded from memory are replaced by variables.
     fn guard_new_expr(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
         match f.expr(e).clone() {
             ExprData::Load(buffer, indices) => {
@@ -75,8 +77,9 @@ impl Checker {
         }
     }
 
-    /// Guards a conditional that evaluates only one side. The guards of a side apply only if the side is chosen. A condition that
-    /// reads memory is bound to a variable, so that the guards and the conditional agree on the chosen side.
+    /// Appends the run-time checks of a conditional that evaluates only one side to `guards`. The checks of a side apply only if
+    /// the side is chosen. A condition that reads memory is bound to a variable, so that the checks and the conditional agree on
+    /// the chosen side. Returns the condition and both sides in their guarded forms.
     fn guard_conditional(
         &mut self,
         f: &mut PrimFunc,
@@ -95,7 +98,8 @@ impl Checker {
         [c, a, b]
     }
 
-    /// Guards one side of a conditional. Returns its guarded form, and the guards that apply if the side is chosen.
+    /// Returns the guarded form of the side of a conditional that is chosen if the condition `c` is `holds`, and the run-time
+    /// checks that are needed if this side is chosen.
     fn guard_branch(
         &mut self,
         f: &mut PrimFunc,
@@ -114,8 +118,8 @@ impl Checker {
         (side, inner)
     }
 
-    /// Guards a `T.Select`, which evaluates both sides. If a side is in bounds only for one value of a scalar condition, the
-    /// `T.Select` becomes `T.if_then_else`.
+    /// Appends the run-time checks of a `T.Select`, which evaluates both sides, to `guards`, and returns its guarded form. If a
+    /// side is in bounds only for one value of a scalar condition, the `T.Select` becomes `T.if_then_else`.
     fn guard_select(
         &mut self,
         f: &mut PrimFunc,
@@ -131,8 +135,9 @@ impl Checker {
         f.call(Intrin::IfThenElse, &lazy)
     }
 
-    /// Guards a conjunction or disjunction whose second operand reads memory. If the second operand is in bounds only for one
-    /// value of the first operand, the expression becomes `T.if_then_else`.
+    /// Appends the run-time checks of a conjunction or disjunction whose second operand reads memory to `guards`, and returns its
+    /// guarded form. If the second operand is in bounds only for one value of the first operand, the expression becomes
+    /// `T.if_then_else`.
     fn guard_logical(
         &mut self,
         f: &mut PrimFunc,
@@ -152,9 +157,9 @@ impl Checker {
         f.call(Intrin::IfThenElse, &lazy)
     }
 
-    /// Guards an argument of a call. If the argument is the address of an element, only the indices are guarded, because the
-    /// element is not read here: the callee receives the bounds of the buffer, or [`Checker::guard_kernel_call`] checks the range
-    /// that the callee accesses.
+    /// Appends the run-time checks of a call argument to `guards`, and returns its guarded form. If the argument is the address of
+    /// an element, only the loads in its indices are checked, because the element is not read here: the callee receives the bounds
+    /// of the buffer, or [`Checker::guard_kernel_call`] checks the range that the callee accesses.
     fn guard_argument(&mut self, f: &mut PrimFunc, a: Expr, guards: &mut Vec<Guard>) -> Expr {
         if !matches!(f.expr(a), ExprData::Call(Intrin::AddressOf, ..)) {
             return self.guard_expr(f, a, guards);
@@ -164,8 +169,9 @@ impl Checker {
         })
     }
 
-    /// Guards an argument like [`Checker::guard_argument`], for a call whose arguments are checked. An argument that reads memory
-    /// is loaded once, so that the check and the call use the same value.
+    /// Appends the run-time checks of an argument of a linked function that takes addresses to `guards`, and returns the argument.
+    /// An argument that reads memory is loaded once, into a variable, so that the check of the call and the call itself use the
+    /// same value.
     fn guard_kernel_argument(
         &mut self,
         f: &mut PrimFunc,
@@ -180,8 +186,8 @@ impl Checker {
         })
     }
 
-    /// Guards a call of a linked function that has addresses as arguments. For a vector math function (`pliant_vec_*`), checks
-    /// that the range that it accesses is in bounds. Calls of other functions with addresses are replaced by a failing check.
+    /// Appends the run-time checks of a call that passes addresses to a linked function to `guards`. For a vector math function
+    /// (`pliant_vec_*`), checks that the range that it accesses is in bounds. For other functions, adds a check that always fails.
     fn guard_kernel_call(&mut self, f: &mut PrimFunc, args: &[Expr], guards: &mut Vec<Guard>) {
         match vector_math_bounds::bounds_conditions(f, args)
             .zip(vector_math_bounds::callee_symbol(f, args))
@@ -206,7 +212,8 @@ impl Checker {
         }
     }
 
-    /// Guards an access. Returns its indices, with guarded values replaced by the variables to which the guards bind them.
+    /// Appends the run-time checks of an access to a buffer to `guards`. Returns its indices, in which checked values that were
+    /// loaded from memory are replaced by variables that guards bind.
     pub(super) fn guard_access(
         &mut self,
         f: &mut PrimFunc,
@@ -231,8 +238,8 @@ impl Checker {
         .collect()
     }
 
-    /// Adds a check that an index is in `0..n`, unless this is proved. Returns the index, with guarded values replaced by the
-    /// variables to which the guards bind them.
+    /// Appends a run-time check that an index is in `0..n` to `guards`, unless this is proved. Returns the index, in which values
+    /// that were loaded from memory are replaced by variables that guards bind.
     fn guard_index(
         &mut self,
         f: &mut PrimFunc,
@@ -335,8 +342,8 @@ pub(super) fn takes_addresses(f: &PrimFunc, args: &[Expr]) -> bool {
     vector_math_bounds::callee_symbol(f, args).is_some() || args.iter().any(address)
 }
 
-/// Restricts a guard to one side of a conditional: the guard has an effect only if the condition `chosen`, which
-/// selects this side, holds. Only this side uses the variable that the guard binds.
+/// Makes a guard (a run-time check or a binding) apply only if the condition `chosen` holds, which selects one side of a
+/// conditional. Only this side uses the variable that the guard binds.
 pub(super) fn guard_if(f: &mut PrimFunc, chosen: Expr, guard: Guard) -> Guard {
     match guard {
         Guard::Check(p, message) => Guard::Check(implies(f, chosen, p), message),

@@ -16,8 +16,8 @@ use crate::statement_traversal::{ExprRewriter, uses_any};
 /// conditions, two versions are emitted: one for the case that no condition holds, and one that selects indices for each element.
 const MAX_CONDITIONS: usize = 2;
 
-/// Returns the conditions by which the indices of a stage select between 0 and another index. Only conditions that do
-/// not change while the stage runs are returned.
+/// Returns the conditions by which the indices of a stage's operands select between 0 and another index, because an operand of size
+/// 1 is broadcast. Only conditions that do not change while the stage runs are returned.
 pub(super) fn broadcast_conditions(f: &PrimFunc, s: &Stage) -> Vec<Expr> {
     let Body::Store { value, .. } = &s.body else { return Vec::new() };
     let axis = |v: Var| s.axes.iter().any(|a| a.var == v);
@@ -45,12 +45,13 @@ fn loads_or_calls(f: &PrimFunc, e: Expr) -> bool {
     found
 }
 
-/// Emits the versions of a stage that is not fused with other stages.
+/// Emits a stage that is not fused with other stages, in one version for each outcome of the broadcast conditions `conditions`.
 pub(super) fn emit_versions(f: &mut PrimFunc, s: &Stage, conditions: &[Expr]) -> Stmt {
     emit_versions_with(f, s, conditions, &mut emit_single_stage)
 }
 
-/// Emits the versions of a stage, and the branches between them. `emit` emits one version.
+/// Emits one version of a stage for each outcome of the broadcast conditions `conditions`, and the branches that select a version.
+/// `emit` emits the loops of one version. If there are many conditions, emits only two versions.
 pub(super) fn emit_versions_with(
     f: &mut PrimFunc,
     s: &Stage,
@@ -73,7 +74,7 @@ pub(super) fn emit_versions_with(
     f.add_stmt(StmtData::If(first, one, Some(many)))
 }
 
-/// Emits a stage that is not fused with other stages.
+/// Emits the loops or the kernel call of a stage that is not fused with other stages.
 fn emit_single_stage(f: &mut PrimFunc, s: &Stage) -> Stmt {
     if let Some(call) = gemm::tensorize(f, s) {
         return call;

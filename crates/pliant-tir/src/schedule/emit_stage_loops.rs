@@ -44,8 +44,9 @@ const MIN_REDUCTION_LENGTH: i64 = 4;
 /// the lanes would cost more than everything else.
 const LONG_REDUCTION: i64 = 32;
 
-/// The maximum distance, in elements, of the accesses for adjacent values of an axis that count as strided although dims follow the
-/// dim that the axis indexes. Vectors of elements that are farther apart touch a cache line for each lane.
+/// The maximum distance of elements that adjacent values of an axis access, in elements, if dims that the axis does not index
+/// follow the dim that it indexes. Such accesses are vectorized as strided. Vectors of elements that are farther apart touch a
+/// cache line for each lane.
 const MAX_DISTANCE: i64 = 8;
 
 /// How the address of an access depends on an axis.
@@ -506,7 +507,7 @@ pub(super) fn unsplit_loops(f: &mut PrimFunc, s: &Stage) -> Stmt {
     }
 }
 
-/// Emits the body of a stage inside its guards.
+/// Returns the body of a stage, with the stage's guards (run-time checks and bindings) in front of it.
 pub(super) fn guarded_body(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let body = match &s.body {
         Body::Store { buffer, indices, value } => f.store(*buffer, indices, *value),
@@ -610,7 +611,8 @@ pub(super) fn strip_loops(
     f.seq(out)
 }
 
-/// Emits loops like [`strip_loops`], but `body` receives only the position of an element, to which the lane has been added.
+/// Emits loops over `0..extent` with vectors of the given widths, which descend. `body` emits the statement for one element: it
+/// receives the position of the element, which includes the lane of the vector loop ([`strip_loops`]).
 pub(super) fn strip_loops_by_position(
     f: &mut PrimFunc,
     extent: Expr,

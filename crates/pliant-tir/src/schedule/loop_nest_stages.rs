@@ -257,7 +257,7 @@ impl Stage {
         vars
     }
 
-    /// Returns all accesses of the stage.
+    /// Returns all accesses to buffers in the guards, the init and the body of the stage.
     pub fn accesses(&self, f: &PrimFunc) -> Vec<Access> {
         let mut out = Vec::new();
         let mut exprs: Vec<Expr> = self.guards.iter().map(Guard::expr).collect();

@@ -35,7 +35,8 @@ struct SplitCondition {
 /// The position on an axis at which the outcome of a comparison changes.
 #[derive(Clone, Copy, Debug)]
 struct SplitPoint {
-    /// The first value of the axis after the change. It may be outside of the range of the axis.
+    /// The first value of the axis at which the comparison has its later outcome. It may be outside the range of the axis, so that
+    /// the outcome is the same for the whole axis.
     position: Expr,
     /// Whether the comparison holds for values of the axis before the position.
     holds_before: bool,
@@ -318,7 +319,8 @@ fn part_loops(f: &mut PrimFunc, s: &Stage, kind: LoopKind) -> Stmt {
     }
 }
 
-/// Emits a loop over runs or rows of an axis, each of which takes about `work` operations.
+/// Emits the outermost loop of a split axis, serial or parallel as `kind` states. `var` and `extent` are the loop variable and the
+/// number of iterations, each of which takes about `work` operations.
 fn outer_loop(
     f: &mut PrimFunc,
     (var, extent): (Var, Expr),

@@ -238,7 +238,7 @@ fn reads_other_points(f: &PrimFunc, (buffer, indices, value): Store<'_>) -> bool
     found
 }
 
-/// Creates a tile of `size` elements.
+/// Creates the local buffer of a tile, with `size` elements.
 pub(super) fn new_tile(f: &mut PrimFunc, dtype: DType, size: i64) -> Buffer {
     let shape = vec![f.int(size)];
     f.add_buffer(BufferData {

@@ -100,8 +100,8 @@ pub(super) fn copy_tensor(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Tensor(args.tensor(0)?.copy()?))
 }
 
-/// Returns no value. Implements `null_value()`, `kill_object` of a constant, and its aliases
-/// `free_tensor` and `free_storage`.
+/// Implements builtins without a result, which return [`Value::None`]: `null_value()`, and `kill_object` (with its aliases
+/// `free_tensor` and `free_storage`) of a constant.
 pub(super) fn none(_args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::None)
 }

@@ -17,8 +17,8 @@ const SHARED_SYMBOL: &str = pliant_runtime::SHARED_LIBRARY_SYMBOL;
 /// The system libraries that the run-time library uses.
 const SYSTEM_LIBRARIES: [&str; 5] = ["-lgcc_s", "-lpthread", "-lm", "-ldl", "-lc"];
 
-/// Writes the file at `path`. `symbol` is the header of the program in the object file, and `runtime` the run-time library, with
-/// which all kinds of files except object files are linked.
+/// Writes the object file, library or executable at `path`. `symbol` is the symbol of the program's header in the object file.
+/// `runtime` is the run-time library, with which all kinds of files except object files are linked; `None` for object files.
 ///
 /// # Errors
 /// If the file cannot be written, or if the linker cannot be found or fails.

@@ -29,10 +29,10 @@ pub enum Emit {
 }
 
 impl Emit {
-    /// All kinds of files.
+    /// All kinds of files that [`export_library`] writes.
     pub const ALL: [Emit; 4] = [Emit::Object, Emit::Static, Emit::Shared, Emit::Executable];
 
-    /// The name of the kind: `obj`, `static`, `shared` or `exe`.
+    /// The name of the kind of file: `obj`, `static`, `shared` or `exe`.
     pub fn name(self) -> &'static str {
         match self {
             Emit::Object => "obj",
@@ -42,7 +42,7 @@ impl Emit {
         }
     }
 
-    /// Returns the kind with this name.
+    /// Returns the kind of file with this name.
     ///
     /// # Errors
     /// A user error if there is no such kind.
@@ -202,7 +202,7 @@ fn check_header(header: &Path, program: &Path) -> Result<(), Error> {
     }
 }
 
-/// Writes a file.
+/// Writes a file. An error names the file.
 fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     std::fs::write(path, bytes).map_err(|e| file_error(path, &e))
 }

@@ -2,7 +2,7 @@
 
 use pliant_runtime::{Signature, entry_function};
 
-/// Returns the text of the header. `name` is the name of the program in C.
+/// Returns the text of the C header of a program, which declares the program as `name`. `signatures` are those of its functions.
 pub(super) fn text(name: &str, signatures: &[Signature]) -> String {
     let guard = format!("PLIANT_PROGRAM_{name}_H");
     let version = env!("CARGO_PKG_VERSION");

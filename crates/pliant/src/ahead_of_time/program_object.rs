@@ -25,8 +25,8 @@ const COMPILING_FUNCTIONS: [(&str, &str); 2] = [
     (CALL_OPERATOR, "operators on operands of unknown rank or data type"),
 ];
 
-/// Compiles the loop functions of a program to an object file, which also contains its bytecode and constants. `symbol` is the name
-/// of its only global symbol.
+/// Compiles the loop functions of a program to an object file, which also contains the bytecode and constants. `symbol` is the name
+/// of the only global symbol in the file, the header of the program.
 ///
 /// # Errors
 /// If the program calls a function that compiles at run time, or the code generator does not support the target or the program.
@@ -74,7 +74,8 @@ fn check_compiling_functions(executable: &Executable) -> Result<(), Error> {
     ))
 }
 
-/// Encodes the executable without its loop functions, with the error messages of their object code.
+/// Encodes the executable for an object file: without the source of the loop functions, and with the error messages that their
+/// object code uses.
 fn executable_bytes(
     executable: &Executable,
     loop_functions: &IRModule,
@@ -93,7 +94,8 @@ fn executable_bytes(
     executable.to_bytes().map_err(|e| internal(&e.to_string()))
 }
 
-/// Describes the object code of a program.
+/// Returns the description that an object file contains for the run-time library: the loop functions, the imports, and the required
+/// CPU features.
 fn description(
     executable: &Executable,
     loop_functions: &IRModule,

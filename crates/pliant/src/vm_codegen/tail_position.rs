@@ -151,8 +151,8 @@ impl FunctionGen<'_> {
         self.free.extend(temps);
     }
 
-    /// Clears the registers, except those in `except`, that neither a return clears nor a kill (a
-    /// binding that clears the register of a dead value).
+    /// Clears the registers in `unkilled`, which no kill (a binding that clears the register of a dead value) clears. Registers in
+    /// `except` keep their values.
     fn kill_unkilled(&mut self, except: &[Reg]) {
         self.kill_except(self.unkilled.clone(), except);
     }

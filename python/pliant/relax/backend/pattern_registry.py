@@ -134,8 +134,9 @@ def register_codegen(name: str, generate: Callable[..., Any] | None = None) -> A
 
 
 def _writer(backend: str, function: Any) -> Any:
-    """Checks the packed function that a code generator returned for one function. Rejects graph functions, and callables that
-    return a new tensor instead of writing the outputs."""
+    """Checks the packed function that a code generator returned for one function, and returns it. Raises ``TypeError``
+    for a graph function. A callable is wrapped, so that a call raises ``TypeError`` if it returns a new tensor instead
+    of writing the outputs."""
     if isinstance(function, _core.relax.Expr):
         raise TypeError(
             f"the code generator of '{backend}' returned a graph function (help: return a "

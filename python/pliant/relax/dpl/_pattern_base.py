@@ -212,7 +212,8 @@ def _pattern(one: Any) -> DFPattern:
 
 
 def _of_node(node: PatternNode) -> DFPattern:
-    """Returns the pattern object of a node: the user's own object while it is alive."""
+    """Returns the Python object of a pattern of the extension module: the object that the user created if it still
+    exists, otherwise a new one."""
     return _live_patterns.get(node.id) or DFPattern(node)
 
 

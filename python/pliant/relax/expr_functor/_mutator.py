@@ -348,8 +348,8 @@ class PyExprMutator(ExprFunctor):
                     self.set_var_remap(old, bound)
 
     def _declare(self, member: Binding) -> Any:
-        """Defines the parameters and the variable of a local function before any function of its group is visited. Returns the
-        variable by which the other functions of the group refer to the function until it has been visited."""
+        """Defines the parameters and the variable of a local function before it and the local functions next to it are
+        visited. Returns the variable by which these functions refer to the function until it has been visited."""
         var = member.var
         func: Any = member.value
         params = func.params

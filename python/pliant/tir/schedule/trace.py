@@ -22,8 +22,8 @@ class ExprRV(int):
 
 
 def _key(value: BlockRV | LoopRV | ExprRV) -> Any:
-    """Returns a key for dicts of loops, blocks and sampled integers. Equal integers of different samples have different
-    keys.
+    """Returns the key by which a loop, a block or a sampled integer is stored in a dict. Integers of different samples
+    have different keys, even if they are equal.
     """
     return id(value) if isinstance(value, ExprRV) else value
 

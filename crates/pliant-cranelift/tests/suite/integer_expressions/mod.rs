@@ -76,7 +76,8 @@ impl Inputs {
         self.0.iter().map(|list| list[i]).collect()
     }
 
-    /// Runs the compiled function and returns the results of all expressions at all points.
+    /// Runs the compiled function of `rows` expressions, and returns the results of all expressions at all points. `flat` states
+    /// whether the function stores them to a vector instead of a matrix.
     fn run_compiled(&self, k: &CompiledFunction, rows: usize, flat: bool) -> Vec<i64> {
         let n = self.points();
         let mut out = vec![0i64; rows * n];
@@ -97,7 +98,7 @@ impl Inputs {
         out
     }
 
-    /// Runs the function in the interpreter and returns the results of all expressions at all points.
+    /// Runs the function of `rows` expressions in the interpreter, and returns the results of all expressions at all points.
     fn interpret(&self, f: PrimFunc, rows: usize) -> Vec<i64> {
         let n = self.points();
         let shape = [n as i64];

@@ -100,7 +100,7 @@ impl LineBuffer {
         Some((LineBuffer { cell, planes, phases, phase_cells, plane, rows, inputs, order }, parts))
     }
 
-    /// The number of elements of a row of the buffer.
+    /// The number of elements of one input row in the line buffer.
     pub fn row_elements(&self) -> usize {
         self.planes * self.plane
     }

@@ -225,8 +225,8 @@ unsafe fn compute_line<L: Permute>(p: &Piece<'_>, y: usize, new: Range<usize>) {
     }
 }
 
-/// Computes an output row as [`compute_line`] does, for blocks of `V` vectors. If `SPREAD` is set,
-/// a vector contains filters of several groups.
+/// Copies the input rows `new` into the line buffer and computes output row `y`, for blocks of `V` vectors of filters. If `SPREAD`
+/// is set, a vector contains filters of several groups.
 ///
 /// # Safety
 /// The conditions of [`compute_line`] hold.

@@ -77,7 +77,7 @@ pub(super) unsafe fn compute_tile<L: Lanes<Elem = f32>, const V: usize, const SP
     of!(1 2 3 4 5 6 7 8 9 10 11 12 13 14);
 }
 
-/// Computes `P` results for `V` vectors of filters.
+/// Computes a register tile: `P` adjacent results of an output row for `V` vectors of filters.
 ///
 /// # Safety
 /// The conditions of [`compute_tile`] hold.

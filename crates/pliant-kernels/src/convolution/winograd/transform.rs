@@ -62,7 +62,7 @@ pub(super) fn output_transform(isa: Isa, algorithm: Winograd) -> unsafe fn(&Outp
     }
 }
 
-/// The input transform of F(2x2, 3x3).
+/// Applies the input transform of F(2x2, 3x3) to one tile.
 ///
 /// # Safety
 /// The conditions of [`transform_inputs`] hold.
@@ -72,7 +72,7 @@ unsafe fn inputs_2<L: MathLanes<Elem = f32>>(t: &Inputs) {
     unsafe { transform_inputs::<L, Two, 4, 2>(t) }
 }
 
-/// The output transform of F(2x2, 3x3).
+/// Applies the output transform of F(2x2, 3x3) to one tile.
 ///
 /// # Safety
 /// The conditions of [`transform_outputs`] hold.
@@ -82,7 +82,7 @@ unsafe fn outputs_2<L: MathLanes<Elem = f32>>(t: &Outputs) {
     unsafe { transform_outputs::<L, Two, 4, 2>(t) }
 }
 
-/// The input transform of F(4x4, 3x3).
+/// Applies the input transform of F(4x4, 3x3) to one tile.
 ///
 /// # Safety
 /// The conditions of [`transform_inputs`] hold.
@@ -92,7 +92,7 @@ unsafe fn inputs_4<L: MathLanes<Elem = f32>>(t: &Inputs) {
     unsafe { transform_inputs::<L, Four, 6, 4>(t) }
 }
 
-/// The output transform of F(4x4, 3x3).
+/// Applies the output transform of F(4x4, 3x3) to one tile.
 ///
 /// # Safety
 /// The conditions of [`transform_outputs`] hold.

@@ -1,8 +1,8 @@
 //! The implementation of the declared kernel `sort`.
 //!
-//! The order is stable. NaN is after all numbers in both directions, and both zeros are equal. Each
-//! element is converted to an integer with the required order, with its position in the lower bits.
-//! These records are distinct, so even an unstable sort of the records produces the stable order.
+//! The order is stable. NaN is after all numbers in both directions, or before them if the attribute `nan_first` is set. Both zeros
+//! are equal. Each element is converted to an integer with the required order, with its position in the lower bits. These records
+//! are distinct, so even an unstable sort of the records produces the stable order.
 //!
 //! [`crate::algorithm_selection::sort`] chooses the algorithm: a sorting network over [`LANES`]
 //! rows, one per lane; insertion into a short sorted list; selection from blocks of candidates; or

@@ -69,7 +69,8 @@ pub(super) fn scan(n: &mut Node<'_, '_>) -> ConvertResult {
     }
 }
 
-/// Converts a `Scan` node of opset 9 or later.
+/// Converts a `Scan` node of opset 9 or later, with the body `graph`. The first `carried` inputs are the initial values of the
+/// state that is passed from iteration to iteration. The other inputs are scanned slice by slice.
 fn scan_slices(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> ConvertResult {
     let count = graph.input.len() - carried;
     let axes = int_list(n, "scan_input_axes", count)?;
@@ -110,7 +111,8 @@ fn scan_slices(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Conv
     Ok(outputs)
 }
 
-/// Converts `Scan` of opset 8, which scans each batch element separately, along axis 0 of the element's slices.
+/// Converts `Scan` of opset 8, which scans each batch element separately, along axis 0 of the element's slices. `carried` is the
+/// number of values that are passed from iteration to iteration.
 fn scan_batches(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> ConvertResult {
     if n.has_input(0) {
         return Err(Problem::unsupported(

@@ -63,8 +63,8 @@ impl ScanOutput {
     }
 }
 
-/// Emits a loop whose iterations compute the next state and `count` scan outputs. With `same_type`, the values of an output must
-/// have equal types, so that they can be stacked.
+/// Emits a loop whose iterations compute the next state and `count` scan outputs (values that the loop collects from all
+/// iterations). With `same_type`, the values of an output must have equal types, so that they can be stacked.
 pub(in crate::ops) fn collecting_loop(
     n: &mut Node<'_, '_>,
     first: Vec<(String, Value)>,

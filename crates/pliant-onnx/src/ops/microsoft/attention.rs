@@ -115,7 +115,8 @@ fn add_key_mask(
     Ok(())
 }
 
-/// Reads past keys and values. Either both inputs are present, or neither.
+/// Reads inputs `k` and `v`: the keys and values of earlier tokens. `None` if both are absent. Rejects a node that has only one of
+/// them.
 pub(super) fn past_keys_values(
     n: &mut Node<'_, '_>,
     [k, v]: [usize; 2],
@@ -129,8 +130,8 @@ pub(super) fn past_keys_values(
     }
 }
 
-/// Adds a causal mask: a query attends only to the keys up to its own position. The first query
-/// follows `past` earlier keys. Returns the differences between the positions of queries and keys.
+/// Restricts `masks` to causal attention: a query attends only to the keys up to its own position. The first query follows `past`
+/// earlier keys. Returns the differences between the positions of queries and keys.
 pub(super) fn causal_mask(
     n: &mut Node<'_, '_>,
     masks: &mut Masks,

@@ -410,8 +410,8 @@ pub(in crate::ops) fn apply_rotary(
     n.concat(&[y, rest], 3)
 }
 
-/// Gathers the rows of a cosine or sine cache at the given positions, with a new dim of size 1 for the heads of a tensor with 4
-/// dims, which is its dim `heads_dim`. Without positions, returns the whole cache.
+/// Gathers the rows of a cosine or sine cache at the given positions; without positions, takes the whole cache. Adds a dim of size
+/// 1, so that the result broadcasts to the heads of a tensor with 4 dims whose dim `heads_dim` is the heads.
 pub(in crate::ops) fn rotary_angles(
     n: &mut Node<'_, '_>,
     cache: Expr,

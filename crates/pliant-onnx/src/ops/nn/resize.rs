@@ -66,7 +66,8 @@ enum Scale {
 }
 
 impl AxisResize {
-    /// Whether resizing copies every element of the axis unchanged, provided that there is no region.
+    /// Whether resizing copies every element of the axis unchanged, provided that there is no region. `one` is the size 1 as a
+    /// symbolic integer.
     fn is_unchanged(&self, one: Sym) -> bool {
         let same = matches!(self.scale, Scale::Known(1.0) | Scale::SizeRatio) || self.from == one;
         self.from == self.to && same

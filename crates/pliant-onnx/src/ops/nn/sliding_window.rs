@@ -66,7 +66,9 @@ impl Window {
         }
     }
 
-    /// Pads the input, or sets the constant padding, so that the output size is the input size divided by the stride, rounded up.
+    /// Pads the input with `fill`, or sets the constant padding, so that the output size is the input size divided by the stride,
+    /// rounded up. If the total padding is odd, the start of the axis gets one element more than the end if `lower` is true, and
+    /// one less otherwise.
     fn pad_same(&mut self, n: &mut Node<'_, '_>, x: Expr, lower: bool, fill: f64) -> ExprResult {
         let axes = self.filter.len();
         let dims = n.dims_with_min_rank(x, axes + 2)?;

@@ -175,9 +175,9 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
 
 /// For each index along one axis of the result, the source elements in the data and their weights.
 pub(super) struct SourceElements {
-    /// The position in the data, as float64, for each index of the axis in the result.
+    /// For each index of the axis in the result, the float64 position in the input image from which it is interpolated.
     position: Tensor,
-    /// The size of the axis in the data.
+    /// The size of the axis in the input image.
     from: Expr,
     /// The index of the nearest source element or, for interpolation, of the element before the
     /// position.
@@ -354,7 +354,7 @@ impl SourceElements {
         te::or(&before, &te::gt(&position, &last))
     }
 
-    /// The position of the first neighbour relative to `base`.
+    /// The index of the first of the neighbours from which an element is interpolated, relative to `base`.
     pub(super) fn first_neighbor(&self) -> i64 {
         if self.weights.len() == 4 { -1 } else { 0 }
     }

@@ -41,8 +41,8 @@ pub(super) struct ScatterUpdates<'a> {
     pub(super) checks: &'a [te::Check],
 }
 
-/// Maximum number of parallel parts into which an inner dim of the updates is split. It is limited because every part reads the
-/// index tuples of all rows again.
+/// Maximum number of parallel parts into which a dim of the updates other than the first is split. It is limited because every part
+/// reads the index tuples of all rows again.
 const MAX_INNER_PARTS: i64 = 8;
 
 /// The number of 4-byte elements in a cache line: the minimum width of a parallel part of a row.
@@ -54,7 +54,7 @@ impl ScatterUpdates<'_> {
         (lead..shape.len()).find(|&k| !shape[k].is_const(1))
     }
 
-    /// The number of indices of the split dim that each parallel part processes.
+    /// The number of indices of dim `k` (the split dim) that each parallel part of the updates processes.
     fn indices_per_part(&self, k: usize) -> Expr {
         let others = self.shape.iter().enumerate().filter(|&(i, _)| i != k);
         let each = others.fold(te::int(1), |n, (_, d)| n * d);

@@ -45,14 +45,14 @@ pub static DECLS: &[OpDecl] = &[
 
 // ---- collapse_sum ----
 
-/// How a dim of data is reduced.
+/// How `collapse_sum_to` reduces a dim of its operand `data` to the target shape.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DimReduction {
     /// The dim is kept in the result.
     Kept,
     /// The elements along the dim are summed.
     Summed,
-    /// The dim is summed if the target size is 1 at run time, else it is kept.
+    /// The elements along the dim are summed if the target size is 1 at run time, else the dim is kept.
     SummedIfOne,
 }
 

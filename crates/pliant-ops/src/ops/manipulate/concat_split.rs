@@ -186,17 +186,18 @@ fn te_concat(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     })])
 }
 
-/// Maximum number of parts of a concatenation that is lowered to one expression, for an axis other
-/// than the last one. The expression selects a part for each row. It grows with the number of
-/// parts, because the start of a part is the sum of all previous sizes.
+/// Maximum number of tensors to be concatenated for which the concatenation is lowered to one expression, if the axis is not the
+/// last one. The expression selects a tensor for each row. It grows with their number, because the start of a tensor along the axis
+/// is the sum of all previous sizes.
 pub(super) const MAX_SELECTED_PARTS: usize = 64;
 
-/// Maximum number of parts like [`MAX_SELECTED_PARTS`], but for a concatenation along the last
-/// axis. The expression then selects a part for each element.
+/// Maximum number of tensors to be concatenated along the last axis for which the concatenation is lowered to one expression. The
+/// limit is lower than for other axes, because the expression selects a tensor for each element instead of each row.
 const MAX_SELECTED_PARTS_LAST_AXIS: usize = 8;
 
-/// Copies parts one after another, with constant code size per part. The rows over the dims before the axis are copied in
-/// parallel. If there are no such dims, the elements of each part are copied in parallel.
+/// Lowers a concatenation to loops that copy the tensors `parts` one after another, with constant code size per tensor. The rows
+/// over the dims before the axis are copied in parallel. If there are no such dims, the elements of each tensor are copied in
+/// parallel.
 fn concat_sequentially(parts: &[Tensor], shape: &[Expr], axis: usize) -> Vec<Tensor> {
     te::extern_("T_concat", &[(shape.to_vec(), parts[0].dtype())], |b, out| {
         let size = b.let_("size", &shape[axis]);

@@ -26,8 +26,8 @@ pub(super) fn step(
     }
 }
 
-/// Emits the sums of the matrix products of input and state for the gates `gates.0 .. gates.1`. The
-/// sums are written to the scratch buffer.
+/// Emits the sums for the gates `gates.0 .. gates.1`: the matrix product of the inputs and their weights plus the matrix product of
+/// the previous output and the recurrent weights. The sums are written to `state.pre`.
 fn write_gate_sums(
     b: &mut Body,
     layer_tensors: &LayerTensors,

@@ -177,7 +177,7 @@ pub(super) struct LayerTensors {
     pub hidden: Expr,
     pub acc_dtype: DType,
     pub clip: Option<f64>,
-    /// The attribute `input_forget` of an LSTM, or `linear_before_reset` of a GRU.
+    /// The value of the attribute `input_forget` of an LSTM, or `linear_before_reset` of a GRU; false for an RNN.
     pub variant: bool,
 }
 
@@ -186,7 +186,7 @@ pub(super) struct SequenceState {
     pub h: Tensor,
     pub c: Tensor,
     pub next: Tensor,
-    /// Scratch memory for the gates of one time step.
+    /// Scratch memory for the sums of all gates in one time step, before their activation functions are applied.
     pub pre: Tensor,
 }
 
@@ -221,8 +221,8 @@ impl LayerTensors {
         &self.hidden * gate + j
     }
 
-    /// Emits the dot product of the state `h` and the weights of one gate element, added to
-    /// `first`.
+    /// Emits the sum of `first` and the dot product of the previous output `h` and row `row` of the recurrent weights of direction
+    /// `d`, and returns it.
     pub fn state_product(
         &self,
         b: &mut Body,
@@ -240,7 +240,8 @@ impl LayerTensors {
         sum.get()
     }
 
-    /// The contribution of the inputs to the gate element `row` at a step.
+    /// The element of `gates` (the matrix product of the inputs and their weights, plus biases) for row `row` of the weights at a
+    /// step.
     pub fn input_product(&self, s: &StepIndices<'_>, row: &Expr) -> Expr {
         self.gates.at(&[te::int(s.d as i64), s.t.clone(), s.n.clone(), row.clone()])
     }

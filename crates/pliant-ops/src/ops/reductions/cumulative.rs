@@ -95,15 +95,17 @@ struct CumulativeOp {
     combine: fn(&Expr, &Expr) -> Expr,
 }
 
-/// A strip of scans at adjacent indices of the last dim, which are computed together.
+/// Adjacent cumulative sums or products (scans) that are computed together. Each is at another index of the last dim, and runs
+/// along another axis.
 struct Strip<'a> {
-    /// The running totals of the scans.
+    /// The running total of each scan of the strip.
     totals: &'a Tensor,
-    /// The number of scans in the strip, at most [`MAX_STRIP_WIDTH`].
+    /// The number of scans (cumulative sums or products) in the strip, at most [`MAX_STRIP_WIDTH`].
     width: Expr,
 }
 
-/// Maximum number of scans in a strip, so that their totals fit in the level-1 cache.
+/// Maximum number of adjacent cumulative sums or products (scans) that are computed together in a strip, so that their running
+/// totals fit in the level-1 cache.
 const MAX_STRIP_WIDTH: i64 = 1024;
 
 impl CumulativeOp {
@@ -119,9 +121,8 @@ impl CumulativeOp {
         });
     }
 
-    /// Emits the scans along the axis. Scans at different indices of the other dims are
-    /// independent. Scans at adjacent indices of the last dim are vectorised, and all others run in
-    /// parallel.
+    /// Emits the cumulative sums or products (scans) along the axis. Scans at different indices of the other dims are independent.
+    /// Scans at adjacent indices of the last dim are vectorised, and all others run in parallel.
     fn scan_along_axis(&self, b: &mut te::Body, out: &Tensor) {
         let shape = self.x.shape();
         let last = shape.len() - 1;
@@ -154,7 +155,7 @@ impl CumulativeOp {
         });
     }
 
-    /// Emits the scan of one row. `at` returns the indices of the `k`-th element of the row.
+    /// Emits the cumulative sum or product of one row. `at` returns the indices of the `k`-th element of the row.
     fn scan_row(&self, b: &mut te::Body, out: &Tensor, at: &dyn Fn(&Expr) -> Vec<Expr>) {
         let total = b.cell("total", &self.first);
         b.for_("k", &self.x.shape()[self.axis], |b, k| {
@@ -165,8 +166,8 @@ impl CumulativeOp {
         });
     }
 
-    /// Emits the scans of a strip of `width` scans whose totals are elements of the output. `at` returns the indices of the
-    /// `k`-th element of the `i`-th scan.
+    /// Emits the loops for a strip of `width` adjacent scans. The running total of each scan is the previous element of the output,
+    /// so no memory for totals is needed. `at` returns the indices of the `k`-th element of the `i`-th scan.
     fn scan_strip_in_output(
         &self,
         b: &mut te::Body,
@@ -192,7 +193,8 @@ impl CumulativeOp {
         });
     }
 
-    /// Emits the scans of a strip with separate totals. `at` returns the indices of the `k`-th element of the `i`-th scan.
+    /// Emits the loops for a strip of adjacent scans whose running totals are in a separate buffer, because they have a wider type
+    /// than the output. `at` returns the indices of the `k`-th element of the `i`-th scan.
     fn scan_strip(
         &self,
         b: &mut te::Body,

@@ -200,7 +200,8 @@ fn te_nms(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     }))
 }
 
-/// Processes one batch: keeps boxes in descending order of their scores and writes the results.
+/// Emits the suppression for the boxes of image `i` of the batch: goes through the first `considered` boxes in descending order of
+/// their scores, drops each box that overlaps with a box that was kept before, and writes the results to `out`.
 fn suppress(
     b: &mut Body,
     nms: &NmsAttrs,

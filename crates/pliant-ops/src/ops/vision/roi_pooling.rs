@@ -236,11 +236,11 @@ impl RoiPooling {
 
 // ---- roi_align ----
 
-/// The maximum number of samples of a bin along one side. Its square fits in an int64.
+/// The maximum number of samples of a bin along one axis (rows or columns). Its square fits in an int64.
 const MAX_SAMPLES: i64 = 1 << 30;
 
-/// The position of a sample along one side of the image: the pixels before and after it, the weight of the pixel after it, and
-/// whether the sample is inside the image.
+/// The position of a sample along one axis of the image (rows or columns): the pixels before and after it, the weight of the pixel
+/// after it, and whether the sample is inside the image.
 struct SamplePosition {
     low: Expr,
     high: Expr,
@@ -264,9 +264,9 @@ impl RoiPooling {
         SamplePosition { low, high, weight, inside }
     }
 
-    /// The first sample along one side that may lie in the image, and the number of such samples.
-    /// Samples outside of the image are 0 and are skipped, so that the run time depends on the size
-    /// of the image instead of the size of the region.
+    /// The first sample of a bin along one axis (rows or columns) that may lie in the image, and the number of such samples.
+    /// Samples outside of the image are 0 and are skipped, so that the run time depends on the size of the image instead of the
+    /// size of the region.
     fn samples_in_image(
         &self,
         b: &mut Body,

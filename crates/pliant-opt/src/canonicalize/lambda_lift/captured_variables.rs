@@ -167,7 +167,8 @@ impl LocalFuncs {
     }
 }
 
-/// Brings the symbols that values of the given types define into scope.
+/// Adds to `syms`, the set of symbols in scope, the symbols that values of the types `tys` define, and records them in the
+/// innermost of the `scopes`.
 fn enter_symbols(
     func: &Function,
     tys: &[Type],
@@ -183,7 +184,7 @@ fn enter_symbols(
     }
 }
 
-/// Removes the symbols of the innermost scope.
+/// Ends the innermost scope: removes the symbols that it has defined from `syms`, the set of symbols in scope.
 fn leave_scope(syms: &mut FxHashSet<SymVar>, scopes: &mut Vec<Vec<SymVar>>) {
     for s in scopes.pop().unwrap_or_default() {
         syms.remove(&s);

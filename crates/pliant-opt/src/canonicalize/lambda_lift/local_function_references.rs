@@ -11,7 +11,8 @@ use rustc_hash::FxHashSet;
 use super::captured_variables::{LocalFunc, LocalFuncs};
 use crate::common::operators_after_lowering::{MAKE_CLOSURE, op_call};
 
-/// Rewrites all sequences of a function, including those of its local functions.
+/// Replaces all references to local functions in `func` and in its local functions: direct calls become calls of the lifted
+/// functions, other uses become global names or closures.
 pub(super) fn rewrite(func: &mut Function, local_funcs: &LocalFuncs) {
     let seqs = reachable_seqs(func);
     for local in &local_funcs.funcs {

@@ -18,8 +18,8 @@ pub(super) struct Outlined {
     pub func: Function,
     /// The arguments that the caller passes for the tensor parameters of the function.
     pub args: Vec<Expr>,
-    /// The sizes of the caller that are passed for symbols that no tensor argument defines. They are passed as one shape after
-    /// the tensors.
+    /// The arguments for symbols of the function that no tensor argument defines, as sizes of the caller. They are passed as one
+    /// shape after the tensors.
     pub sizes: Vec<Sym>,
 }
 
@@ -145,7 +145,8 @@ impl GroupImporter<'_> {
         dst.call(Callee::Op(CALL_TIR), &args, Attrs::default(), &[ty_arg], ty)
     }
 
-    /// Converts a tensor operand to the new function: to a value of the group, or to a parameter.
+    /// Returns the expression of the new function that stands for the tensor operand `e` of a binding: a value that the group
+    /// computes, or else a parameter, which is added if `e` has none yet.
     fn import_operand(&mut self, e: Expr) -> Expr {
         let src = self.importer.src;
         if let ExprData::Var(v) = src.expr(e) {

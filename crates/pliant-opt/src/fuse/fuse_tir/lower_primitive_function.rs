@@ -12,7 +12,7 @@ use super::merge_loop_functions::{FunctionMerger, single_var_dims};
 use crate::analysis::fusion_pattern_kind::is_mergeable;
 use crate::analysis::loop_function_calls::{PrimFuncSizes, TirCall};
 
-/// A parameter of the `Primitive` function.
+/// A parameter of the `Primitive` function, that is, of the outlined group of calls that is lowered.
 pub(super) struct MergedParam {
     /// Whether the parameter is a tensor. Otherwise it is a shape that passes sizes.
     pub is_tensor: bool,
@@ -20,7 +20,7 @@ pub(super) struct MergedParam {
     pub dims: Vec<Option<SymVar>>,
 }
 
-/// The loop function to which a `Primitive` function is lowered.
+/// The loop function to which a `Primitive` function (an outlined group of calls of loop functions) is lowered.
 pub(super) struct MergedFunction {
     /// The merged loop function.
     pub prim: PrimFunc,
@@ -88,7 +88,8 @@ fn plain_bindings(func: &Function) -> Option<Vec<Binding>> {
     all.iter().all(|b| b.cast.is_none()).then_some(all)
 }
 
-/// Identifies a tensor of the `Primitive` function: (variable, index of the field if the variable is a tuple, otherwise 0).
+/// Identifies a tensor in the `Primitive` function that is lowered: (variable, index of the field if the variable is a tuple,
+/// otherwise 0).
 type TensorKey = (Var, u32);
 
 /// Returns (tensors that the function returns, whether it returns a tuple). `None` if a tensor is returned twice.
@@ -155,8 +156,9 @@ impl Lowering {
         Some(buffer)
     }
 
-    /// Creates a buffer for each result, and maps the tensor that a call writes to this buffer. A result that is a field of a
-    /// call's result tuple is identified by (tuple variable, field). `None` if two results are the same tensor.
+    /// Creates a buffer of the merged loop function for each result. Returns the buffers by the tensors that are stored in them. A
+    /// result that is bound to a field of a call's result tuple has the key (tuple variable, field). `None` if two results are the
+    /// same tensor.
     fn add_outputs(
         &mut self,
         func: &Function,

@@ -63,7 +63,7 @@ pub(super) fn lower_function(
     Ok(lowering.shape_funcs.into_iter().map(|(n, k)| (n, k.with_heap_size(size))).collect())
 }
 
-/// A value that is created from symbolic sizes.
+/// A value that the lowered function creates from symbolic sizes at run time.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum SizeValue {
     /// A shape with these dims.
@@ -85,7 +85,8 @@ pub(super) struct FunctionLowering<'a> {
     heap_substitute: Option<Var>,
     shape_funcs: Vec<(Arc<str>, PendingShapeFunc)>,
     taken_names: &'a FxHashSet<Arc<str>>,
-    /// The shapes and integers that were created in an enclosing sequence, and the variables that contain them.
+    /// Maps the shapes and integers that were created before the current position, in this sequence or in an enclosing one, to the
+    /// variables that contain them.
     created: FxHashMap<SizeValue, Expr>,
     /// The keys of `created`, oldest first. Keys that were added in a branch are removed after the branch.
     creation_log: Vec<SizeValue>,
@@ -100,7 +101,8 @@ pub(super) struct FunctionLowering<'a> {
     pub origins: FxHashMap<SymVar, String>,
     /// The properties of the arguments at all calls; `None` if not all call sites are known.
     pub caller_facts: Option<&'a CallerFacts>,
-    /// Whether the dims that are currently matched are already proved, so that they need no check.
+    /// Whether the dims of the value that is currently checked are already proved to have the expected sizes, so that they need no
+    /// check.
     pub dims_proved: bool,
     ctx: &'a PassContext,
 }
@@ -372,7 +374,8 @@ impl FunctionLowering<'_> {
         Ok(shape)
     }
 
-    /// Records a value, so that later bindings of the sequence and of sequences inside it use the same variable.
+    /// Records that the variable `value` contains the shape or scalar `key`, so that later bindings of this sequence and of
+    /// sequences nested in it use this variable instead of creating the value again.
     fn record_created(&mut self, key: SizeValue, value: Expr) {
         self.creation_log.push(key.clone());
         self.created.insert(key, value);

@@ -146,7 +146,7 @@ fn functions_not_lowerable_yet(module: &IRModule) -> FxHashSet<Arc<str>> {
     not_lowerable
 }
 
-/// Operators that passes before this one lower in every pipeline, including the shortest.
+/// Operators that every pipeline, even the shortest, lowers before this pass runs.
 const EARLIER_STAGE_OPS: [Op; 8] = [
     CALL_TIR,
     CALL_DPS_PACKED,

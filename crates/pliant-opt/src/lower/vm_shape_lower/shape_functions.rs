@@ -109,7 +109,7 @@ impl<'a> ShapeFunc<'a> {
         Ok(())
     }
 
-    /// Completes the loop function except for the number of slots of the shape heap, its parameter.
+    /// Completes the loop function, except for the size of its parameter, the shape heap, which is not known yet.
     pub fn finish(mut self) -> PendingShapeFunc {
         self.func.body = self.func.seq(self.stmts);
         PendingShapeFunc(self.func)

@@ -28,8 +28,8 @@ pub(super) struct ResultBinding {
 }
 
 impl FunctionLowering<'_> {
-    /// Finds the binding and the cast at the end of a sequence whose binding `tail` computes the function's result. The result
-    /// must have type `expected`.
+    /// Determines which binding computes the function's result of type `expected`. This is the binding at index `tail`, unless it
+    /// is a `match_cast` of the previous binding that defines no symbols. Then the previous binding computes the result.
     pub fn result_binding(
         &self,
         func: &mut Function,
@@ -111,7 +111,8 @@ impl FunctionLowering<'_> {
         Ok(true)
     }
 
-    /// Emits reads of argument dims that define the symbols in `unknown_dims`.
+    /// Emits code that reads the dims in `unknown_dims` from the arguments at run time, and stores each dim in the heap slot of its
+    /// symbol. The symbols then count as defined.
     fn define_argument_dims(
         &mut self,
         func: &mut Function,

@@ -340,7 +340,7 @@ impl UnaliasedTensors {
         unaliased
     }
 
-    /// Whether the binding at index `at`, which reads the variable, may store its result in the memory of the variable.
+    /// Whether the binding at index `at` may store its result in the memory of the variable `v`, which it reads.
     fn can_reuse(&self, v: Var, at: usize) -> bool {
         self.vars.contains(&v) && self.last_reads.get(&v) == Some(&at)
     }

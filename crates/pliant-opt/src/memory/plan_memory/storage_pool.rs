@@ -77,7 +77,8 @@ pub(super) struct StoragePool {
 }
 
 impl StoragePool {
-    /// Creates the pool for a branch: the currently free storages. After the branch, all of them are free again.
+    /// Creates the pool for a nested branch, with a copy of the currently free storages. The copy does not affect this pool, so
+    /// these storages are all free again after the branch.
     pub fn for_branch(&self) -> StoragePool {
         StoragePool { reserved: FxHashMap::default(), ..self.clone() }
     }

@@ -17,7 +17,7 @@ pub struct PatternCheck<'a> {
     pub defs: &'a Defs,
     /// The match: the expressions that the parts of the pattern have matched.
     pub matched: &'a Match,
-    /// The binding of the match's root.
+    /// The binding whose value the whole pattern has matched (the root of the match).
     pub root: Binding,
     /// The bindings of the match, which become a composite function if the check succeeds.
     pub members: &'a [Binding],
@@ -36,7 +36,8 @@ impl PatternCheck<'_> {
 /// A callback that decides whether a backend supports a match.
 type CheckFn = Arc<dyn Fn(&mut PatternCheck<'_>) -> Result<bool, PassError> + Send + Sync>;
 
-/// A pattern with a name, for [`FuseOpsByPattern`](crate::offload::fuse_ops_by_pattern::FuseOpsByPattern).
+/// A pattern of operators that a backend computes, with a name and an optional check, for
+/// [`FuseOpsByPattern`](crate::offload::fuse_ops_by_pattern::FuseOpsByPattern).
 #[derive(Clone)]
 pub struct FusionPattern {
     /// The name of the pattern. It starts with the name of the backend and a dot: `gemm.matmul_bias`.

@@ -19,8 +19,8 @@ pub struct ExternalFunction<'a> {
 }
 
 impl ExternalFunction<'_> {
-    /// Returns the composite functions that the function calls, each with the name of its pattern: first local functions in
-    /// order, then functions of the module.
+    /// Returns the composite functions (outlined matches of patterns of the backend) that this function calls, each with the name
+    /// of its pattern: first local functions in order, then functions of the module.
     pub fn composites(&self) -> Vec<(Arc<str>, Arc<Function>)> {
         let called = pliant_ir::relax::visit::called_globals(&self.func);
         let mut out = super::nest_composite_functions::nested_composites(&self.func);

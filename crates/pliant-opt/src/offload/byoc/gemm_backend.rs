@@ -184,8 +184,8 @@ fn generate_one(f: &ExternalFunction<'_>, _: &dyn OpRegistry) -> Result<Generate
     })
 }
 
-/// Returns the packed function that computes a composite function, and the indices of the parameters that are passed to it.
-/// `None` if an operand is not a parameter.
+/// Returns the packed function of the kernel library that computes `inner`, an outlined match of one of the backend's patterns, and
+/// the indices of the parameters of `inner` that are passed to it. `None` if an operand is not a parameter.
 fn packed_function(inner: &Function) -> Option<Generated> {
     let param = |e: Expr| match inner.expr(e) {
         ExprData::Var(v) => inner.params().iter().position(|p| p == v),

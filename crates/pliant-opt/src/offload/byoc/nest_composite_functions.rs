@@ -10,8 +10,8 @@ use pliant_ir::{AttrValue, Span};
 use pliant_pass::binding_rewrites::rewrite_bindings;
 use rustc_hash::FxHashMap;
 
-/// Copies the composite functions that `func` calls into `func`, as local functions that are bound at the beginning of its body.
-/// `composite` returns the composite function with the given name; `None` if there is none.
+/// Copies the composite functions (outlined matches of backend patterns) that `func` calls into `func`, as local functions that are
+/// bound at the beginning of its body. `composite` returns the composite function with the given name; `None` if there is none.
 pub fn nest_composites(func: &mut Function, composite: impl Fn(&str) -> Option<Arc<Function>>) {
     let mut local_funcs: FxHashMap<Arc<str>, Expr> = FxHashMap::default();
     let mut bindings = Vec::new();
@@ -51,7 +51,8 @@ fn bind_local_copy(func: &mut Function, name: &str, inner: &Function) -> Binding
     Binding::bind(func.add_var(name, ty, false, Span::NONE), value)
 }
 
-/// Copies the local composite functions of a function to separate functions. Returns each copy with the name of its pattern.
+/// Copies the local functions of `func` that are composite functions (outlined matches of backend patterns) to separate functions.
+/// Returns each copy with the name of its pattern.
 pub fn nested_composites(func: &Function) -> Vec<(Arc<str>, Arc<Function>)> {
     let mut found: Vec<(Arc<str>, FuncId)> = Vec::new();
     walk(func, func.root(), |event| {

@@ -94,7 +94,8 @@ pub fn call_global(func: &mut Function, name: &str, args: &[Expr], ty: Type) -> 
     func.call(Callee::Expr(callee), args, Attrs::default(), &[], ty)
 }
 
-/// Builds an outlined function.
+/// The state of outlining: the bindings that have been copied to the new function so far, its parameters, and the arguments for
+/// them.
 struct Outliner<'a> {
     importer: Importer<'a>,
     defs: &'a Defs,
@@ -138,8 +139,9 @@ impl Outliner<'_> {
         }
     }
 
-    /// Converts an operand to the new function: a variable of the outlined bindings, a parameter, or an inline expression. The
-    /// recursion depth is the nesting depth of tuples, which the verifier limits.
+    /// Returns the expression of the new function that stands for an operand of an outlined binding: a variable of the outlined
+    /// bindings, a parameter, or an inline expression. The recursion depth is the nesting depth of tuples, which the verifier
+    /// limits.
     fn import_operand(&mut self, e: Expr) -> Expr {
         let src = self.importer.src;
         match src.expr(e) {

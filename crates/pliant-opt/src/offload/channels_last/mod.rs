@@ -235,8 +235,8 @@ impl LayoutRewriter<'_> {
         Ok(())
     }
 
-    /// Rewrites a transpose of a channels-first value to a transpose of its channels-last value, or to this value itself if the
-    /// transpose converts to channels last. `None` for other bindings.
+    /// If the binding transposes a value that is also available in channels-last layout, returns the equivalent transpose of the
+    /// channels-last value, or this value itself if no transpose is needed. `None` for other bindings.
     fn rewrite_transpose(&mut self, site: &mut Site<'_>) -> Result<Option<Expr>, PassError> {
         let Some((source, axes)) = transpose_of(site.func, site.binding.value) else {
             return Ok(None);
@@ -291,8 +291,8 @@ impl LayoutRewriter<'_> {
         self.lookup(&self.channels_last_values, site, e)
     }
 
-    /// Looks up an operand in a map from variables to their transposed values. `None` if a call with side effects lies between
-    /// the operand and the site.
+    /// Looks up an operand in a map from variables to their transposed values. `None` if the map does not contain it, or if a call
+    /// with side effects lies between the definition of the operand and the binding that is rewritten.
     fn lookup(&self, map: &FxHashMap<Var, Expr>, site: &Site<'_>, e: Expr) -> Option<Expr> {
         match site.func.expr(e) {
             ExprData::Var(v) if self.defs.epoch(*v) == self.defs.epoch(site.binding.var) => {
@@ -326,8 +326,8 @@ impl LayoutRewriter<'_> {
         Ok(value)
     }
 
-    /// Makes `value`, which is visible where `e` is bound, visible at the site: a variable of another dataflow block becomes an
-    /// output of this block.
+    /// Ensures that the rewritten binding can read `value`, the channels-last value of `e`: if `e` is defined in another dataflow
+    /// block, makes the variable `value` an output of that block.
     fn make_visible(&self, site: &mut Site<'_>, value: Expr, e: Expr) {
         if let (ExprData::Var(v), ExprData::Var(key)) = (site.func.expr(value), site.func.expr(e))
             && self.defs.block(*key) != self.defs.block(site.binding.var)
@@ -370,7 +370,8 @@ impl LayoutRewriter<'_> {
         Ok(func.call(Callee::Op(op), args, attrs, &[], ty))
     }
 
-    /// Binds a value to a new variable, which is a dataflow variable if the site's variable is one.
+    /// Binds a value to a new variable in front of the rewritten binding. The variable is a dataflow variable if that of the
+    /// rewritten binding is one.
     fn bind(&mut self, site: &mut Site<'_>, value: Expr) -> Expr {
         let namer = self.namer.get_or_insert_with(|| Namer::new(site.func));
         let e = namer.bind(site.func, "lv", value, site.out);

@@ -165,7 +165,8 @@ fn is_byte(dtype: Option<DType>) -> bool {
 }
 
 impl Lookup {
-    /// Returns the function whose result the root computes, if a table can replace it.
+    /// If the binding on which the rule is tried is the result of an elementwise function of one 8-bit tensor, and a table can
+    /// replace this function, returns the function.
     fn match_function(&self, site: &mut Site<'_>) -> Option<ElementFunction> {
         let root = site.root.var;
         if !site.dataflow || !is_byte(site.func.ty(site.root.value).dtype()) {

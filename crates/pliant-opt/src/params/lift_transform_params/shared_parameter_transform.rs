@@ -109,7 +109,7 @@ fn sharing_functions(
     Ok(out)
 }
 
-/// Assigns value numbers to the lifted variables of all functions.
+/// Assigns value numbers to the lifted variables of all functions, so that variables with equal values have equal numbers.
 fn assign_value_numbers(
     functions: &mut [SharingFunction],
     effects: &Effects,
@@ -194,7 +194,8 @@ fn map_params(
     Ok(())
 }
 
-/// Maps the symbols in one type to the sizes in another type of the same form.
+/// Adds to `syms`, for each dim of the type `a` that is a single symbol, the symbol with the size in the same dim of the type `b`.
+/// Both types must have the same structure. Existing entries of `syms` are kept.
 fn match_syms(src: &Function, a: Type, dst: &Function, b: Type, syms: &mut SymMap) {
     let mut dim = |s: Sym, d: Sym| {
         if let Some(v) = src.syms.as_var(s) {

@@ -76,7 +76,8 @@ fn with_name_of<'py>(
     Ok(new.into_any())
 }
 
-/// Returns the functions that may write to their arguments. `None` if it is unknown which module contains this function.
+/// Returns the functions that may write to their arguments, in the module that contains `func`: `module`, or else the module from
+/// which `func` was taken. Returns `None` if neither is known.
 pub(super) fn may_write(
     func: &Bound<'_, PyAny>,
     module: Option<&Bound<'_, IRModule>>,
@@ -86,7 +87,7 @@ pub(super) fn may_write(
     Some(MayWrite::of(&module))
 }
 
-/// The function that the caller passes to be rewritten, as error messages name it.
+/// The name, in error messages, of the argument that must be a function to be rewritten.
 const REWRITTEN: &str = "the argument of a rewriter";
 
 /// Replaces matches of patterns in a function with the results of `callback(rule, expr, pairs)` until nothing matches.

@@ -108,7 +108,8 @@ pub(super) fn match_transposed(
     match_attention(cx, read_counts, (weights, v), &out)
 }
 
-/// Returns the dims of a float32 tensor, which is the result of an attention.
+/// Returns the dims of `e`, the result of an attention. The error is the reason to keep the attention: `e` is not float32, or its
+/// dims are unknown.
 fn float32_dims(func: &Function, e: Expr) -> Result<Vec<Sym>, &'static str> {
     if !all_float32(func, &[e]) {
         return Err(NOT_FLOAT32);
@@ -307,13 +308,14 @@ fn all_float32(func: &Function, list: &[Expr]) -> bool {
     list.iter().all(|&e| func.ty(e).dtype() == Some(DType::Float32))
 }
 
-/// Returns the dims of queries, keys and values.
+/// Returns the dims of queries, keys and values. The error is the reason to keep the attention: some dims are unknown.
 fn operand_dims(func: &Function, operands: [Expr; 3]) -> Result<[&[Sym]; 3], &'static str> {
     let [q, k, v] = operands.map(|e| func.ty(e).dims().ok_or(UNKNOWN_DIMS));
     Ok([q?, k?, v?])
 }
 
-/// Checks that the sizes of queries, transposed keys, values, results and scores provably match.
+/// Checks that the sizes of queries, transposed keys, values, results (`out`) and scores provably match. The error is the reason to
+/// keep the attention.
 fn check_sizes(
     func: &Function,
     operands: [Expr; 3],

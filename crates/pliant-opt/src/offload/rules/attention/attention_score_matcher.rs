@@ -170,7 +170,8 @@ impl ScoreMatch {
         self.mask.as_ref().is_none_or(|mask| mask.masked_score == f64::NEG_INFINITY).then_some(())
     }
 
-    /// Adds a mask: conditions under which scores are replaced by the number `masked_score`.
+    /// Adds a mask: the number `masked_score` replaces the scores of keys that one of the conditions hides. `None` if this mask
+    /// cannot be combined with the mask that has already been matched.
     fn add_mask(&mut self, conditions: Vec<Condition>, masked_score: f64) -> Option<()> {
         if conditions.is_empty() {
             return Some(());

@@ -16,7 +16,7 @@ use super::{ReadCounts, SOFTMAX, WHERE};
 use crate::common::matmul_and_conv_operands::{defining_attrs, defining_operands};
 use crate::offload::offload_rule::KeepReason;
 
-/// The reason why an attention is kept whose softmax weights are replaced by zeros.
+/// The reason to keep an attention whose softmax weights are replaced by zeros under a condition that the kernel does not support.
 const OTHER_CONDITION: &str =
     "the kernel does not support the condition under which softmax weights are replaced by zeros";
 

@@ -61,7 +61,8 @@ pub(super) fn uncast(cx: &RewriteCx<'_>, e: Expr) -> Expr {
     std::iter::successors(Some(e), |&e| float_cast_operand(cx, e)).last().unwrap_or(e)
 }
 
-/// Follows casts like [`uncast`]; `None` if one of the values has more than one reader.
+/// Follows casts between float types to the original value, including casts that round. `None` if `e`, the original value or a
+/// value in between is read more than once.
 pub(super) fn uncast_single_reader(
     cx: &RewriteCx<'_>,
     read_counts: &ReadCounts,
@@ -70,7 +71,8 @@ pub(super) fn uncast_single_reader(
     uncast_with_readers(cx, read_counts, e, 1)
 }
 
-/// Follows casts like [`uncast_single_reader`], but the outermost value may be read `times` times.
+/// Follows casts between float types to the original value, including casts that round. `None` if `e` is read more than `times`
+/// times, or if the original value or a value in between is read more than once.
 pub(super) fn uncast_with_readers(
     cx: &RewriteCx<'_>,
     read_counts: &ReadCounts,

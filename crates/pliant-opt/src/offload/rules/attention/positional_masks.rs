@@ -250,7 +250,8 @@ fn checked_ramp(cx: &mut RewriteCx<'_>, e: Expr, depth: u32) -> Option<Ramp> {
     Ramp { is_32_bit: is_32_bit || ramp.is_32_bit, ..ramp }.without_wraparound(cx)
 }
 
-/// Recognises an integer tensor as a ramp like [`checked_ramp`], but the arithmetic may wrap around.
+/// Recognises an integer tensor as a ramp without checking whether its arithmetic may wrap around; `None` for other tensors.
+/// `depth` limits the recursion into operands.
 fn unchecked_ramp(cx: &mut RewriteCx<'_>, e: Expr, depth: u32) -> Option<Ramp> {
     let none = [None, None];
     let (op, args) = match *cx.func.expr(cx.value(e)) {

@@ -247,8 +247,8 @@ pub(super) fn convolution(
     }
 }
 
-/// Whether the layout attributes state channels last. `None` if the layout is neither `NCHW` nor `NHWC` (or their equivalents for
-/// other ranks), or if the results have another layout.
+/// Returns whether the layout attributes of a convolution state channels last (such as `NHWC`) instead of channels first (`NCHW`).
+/// `None` for other layouts, and if the layouts of input and results differ.
 pub(crate) fn data_layout(attrs: &Attrs, dims: usize) -> Option<bool> {
     let letters = &"DHW"[3 - dims..];
     let layout = attrs.get("data_layout")?.as_str()?;

@@ -31,8 +31,8 @@ pub(super) struct NonConstantWeights {
     pub shape: Vec<i64>,
     /// For each spatial dim, (first tap that the kernel reads, distance between taps).
     pub taps: Vec<(i64, i64)>,
-    /// Whether the dims of the operand are the filters of one group and the channels of all groups, as in transposed
-    /// convolutions.
+    /// Whether the operand has one dim for the filters of a group and one for the channels of all groups, as in transposed
+    /// convolutions. Otherwise its dims are the filters of all groups and the channels of a group.
     pub transposed: bool,
 }
 

@@ -37,7 +37,7 @@ impl Convolution {
     }
 }
 
-/// Whether the weights of each filter fit 8 bits after subtracting an offset for the filter.
+/// Whether the weights of each filter differ by at most 255, so that they fit 8 bits after an offset per filter is subtracted.
 pub(super) fn filters_fit_8_bits(c: &Convolution) -> bool {
     let Ok(Some(data)) = to_i32_integers(&c.weights) else { return false };
     (0..c.filters).all(|filter| {

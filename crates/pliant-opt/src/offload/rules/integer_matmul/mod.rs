@@ -193,8 +193,8 @@ pub(super) fn cast(cx: &mut RewriteCx<'_>, e: Expr, dtype: DType) -> Result<Expr
     cx.call(CAST, &[e], Attrs::default().with("dtype", AttrValue::DType(dtype)))
 }
 
-/// If `has_row_vectors` is set, reshapes a vector with one element for each row to a column, so that it broadcasts along the
-/// rows.
+/// Reshapes a vector to a column if `has_row_vectors` states that it has one element for each row, so that each element applies to
+/// a whole row. Other tensors are returned unchanged.
 fn as_column(cx: &mut RewriteCx<'_>, e: Expr, has_row_vectors: bool) -> Result<Expr, PassError> {
     if !has_row_vectors || cx.func.ty(e).dims().is_none_or(|d| d.len() != 1) {
         return Ok(e);
