@@ -66,8 +66,8 @@ struct Counter {
     cells: [Buffer; 2],
 }
 
-/// Returns the counters that replace the divisions in the body of a loop over `var`, parents first. Each division of a counter is
-/// executed in every iteration, so a counter does not introduce a division by 0. `is_size` returns whether an expression is never
+/// Returns the counters that replace the divisions in the body of a loop over `var`, parents first. Every iteration executes the
+/// division of a counter before it can fail otherwise, so a counter neither introduces a division by 0 nor hides another error. `is_size` returns whether an expression is never
 /// negative.
 fn find_counters(
     f: &mut PrimFunc,
@@ -133,21 +133,11 @@ fn new_counter(f: &mut PrimFunc, dividend: Expr, divisor: Expr, parent: Option<u
     Counter { dividend, divisor, parent, vars, cells }
 }
 
-/// Returns the operands of the int64 divisions that every execution of a statement executes.
+/// Returns the operands of the int64 divisions that every execution of a statement executes before anything that can fail or that
+/// another function can observe. Counters execute these divisions earlier, in front of the loop.
 fn unconditional_divisions(f: &PrimFunc, s: Stmt) -> Vec<(Expr, Expr)> {
     let (mut out, mut exprs) = (Vec::new(), Vec::new());
-    let mut stmts = vec![s];
-    while let Some(s) = stmts.pop() {
-        let data = f.stmt(s);
-        direct_exprs(data, |e| exprs.push(e));
-        match data {
-            StmtData::Seq(list) => stmts.extend(list),
-            StmtData::Let(_, _, body) | StmtData::Assert(_, _, body) | StmtData::Alloc(_, body) => {
-                stmts.push(*body);
-            }
-            _ => {}
-        }
-    }
+    collect_unconditional_exprs(f, s, &mut exprs);
     let mut seen = FxHashSet::default();
     while let Some(e) = exprs.pop() {
         if !seen.insert(e) {
@@ -164,6 +154,41 @@ fn unconditional_divisions(f: &PrimFunc, s: Stmt) -> Vec<(Expr, Expr)> {
         }
     }
     out
+}
+
+/// Collects the expressions that every execution of a statement evaluates before it can fail or have an effect outside of the
+/// function. Returns whether the statement itself can neither fail nor have such an effect.
+fn collect_unconditional_exprs(f: &PrimFunc, s: Stmt, exprs: &mut Vec<Expr>) -> bool {
+    let data = f.stmt(s);
+    match data {
+        StmtData::Seq(list) => list.iter().all(|&s| collect_unconditional_exprs(f, s, exprs)),
+        StmtData::Let(_, value, body) => {
+            exprs.push(*value);
+            !has_calls(f, *value) && collect_unconditional_exprs(f, *body, exprs)
+        }
+        StmtData::Alloc(_, body) => collect_unconditional_exprs(f, *body, exprs),
+        _ => {
+            direct_exprs(data, |e| exprs.push(e));
+            let mut ends = false;
+            for_each_stmt(f, s, &mut |_, data| {
+                ends |= matches!(data, StmtData::Assert(..) | StmtData::While(..));
+                direct_exprs(data, |e| ends |= has_calls(f, e));
+            });
+            !ends
+        }
+    }
+}
+
+/// Whether an expression calls a function.
+fn has_calls(f: &PrimFunc, e: Expr) -> bool {
+    let mut found = false;
+    for_each_expr(f, e, |e| {
+        found |= matches!(
+            f.expr(e),
+            ExprData::Call(Intrin::CallPacked | Intrin::CallExtern | Intrin::CallKernel, ..)
+        );
+    });
+    found
 }
 
 /// Returns the operands of an int64 division or remainder; `None` for other expressions.
