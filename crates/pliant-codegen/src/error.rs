@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// One construct that a backend cannot compile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported {
-    /// The function that contains the construct.
+    /// The name of the function that contains the construct.
     pub function: Arc<str>,
     /// A description of the construct, and an alternative if there is one.
     pub description: String,
@@ -19,7 +19,7 @@ pub enum CodegenError {
     Unsupported(Vec<Unsupported>),
     /// A bug in Pliant: the input was valid, but code generation failed.
     Internal {
-        /// The function for which code was generated.
+        /// The name of the function for which code was generated.
         function: Arc<str>,
         /// A description of the failure of code generation.
         message: String,

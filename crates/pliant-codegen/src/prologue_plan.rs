@@ -18,32 +18,32 @@ pub const TENSOR_REQUIREMENTS: usize = 3;
 pub enum PrologueStep {
     /// Loads the scalar argument at `position`, checks its range, and defines the parameter.
     LoadScalar {
-        /// The position of the argument.
+        /// The position of the scalar argument among the arguments of the loop function.
         position: usize,
         /// The variable of the parameter, which the step defines, and its type.
         param: (Var, Ty),
-        /// The range that the value must have; `None` if every value is valid.
+        /// The range in which the argument must be; `None` if every value is valid.
         range: Option<RangeCheck>,
     },
     /// Checks rank, element type and layout of the tensor argument at `position` by a call of `pliant_check_tensor`, which
     /// returns 0 or the 1-based number of the violated requirement.
     CheckTensor {
-        /// The position of the argument.
+        /// The position of the tensor argument among the arguments of the loop function.
         position: usize,
-        /// The required rank.
+        /// The required rank of the tensor argument.
         ndim: usize,
-        /// The required element type.
+        /// The required element type of the tensor argument.
         dtype: DType,
-        /// Whether the tensor must be contiguous.
+        /// Whether the tensor argument must be contiguous (row-major without gaps).
         compact: bool,
         /// The error message of each requirement. They occupy consecutive positions in the list of messages.
         messages: [String; TENSOR_REQUIREMENTS],
     },
     /// Loads the dims or the strides of the tensor argument at `position`.
     LoadSizes {
-        /// The position of the argument.
+        /// The position of the tensor argument among the arguments of the loop function.
         position: usize,
-        /// Which sizes to load.
+        /// Whether the step loads the dims or the strides of the tensor.
         list: SizeList,
         /// The range and the use of each dim or stride, in order.
         sizes: Vec<LoadedSize>,
@@ -56,7 +56,7 @@ pub enum PrologueStep {
     CheckZero(SizeCheck),
     /// Makes the elements of a buffer parameter accessible. The buffer's sizes are defined at this point.
     BindBuffer {
-        /// The position of the argument.
+        /// The position of the tensor argument among the arguments of the loop function.
         position: usize,
         /// The buffer that the parameter stands for.
         buffer: Buffer,
@@ -75,7 +75,7 @@ pub enum SizeList {
 /// A dim or stride of a tensor argument.
 #[derive(Clone, Debug)]
 pub struct LoadedSize {
-    /// The range that the size must have.
+    /// The range in which the dim or stride must be.
     pub range: RangeCheck,
     /// What the size is used for.
     pub usage: SizeUse,
@@ -84,12 +84,12 @@ pub struct LoadedSize {
 /// What a dim or stride of a tensor argument is used for.
 #[derive(Clone, Debug)]
 pub enum SizeUse {
-    /// The size defines this variable.
+    /// The dim or stride defines this variable, which has no value before.
     Define(Var),
-    /// The size must equal an expression whose variables are all defined.
+    /// The dim or stride must equal an expression whose variables are all defined.
     Check(SizeCheck),
-    /// The size must equal an expression with variables that later arguments define. It is kept under this number, and the step
-    /// [`PrologueStep::CheckDeferred`] with the number checks it.
+    /// The dim or stride must equal an expression with variables that later arguments define. It is kept under this number, and the
+    /// step [`PrologueStep::CheckDeferred`] with the number checks it.
     Defer(usize),
 }
 
@@ -105,7 +105,7 @@ pub struct SizeCheck {
 /// The check that a size or a scalar argument is in the range from `min` to [`SIZE_LIMIT`].
 #[derive(Clone, Debug)]
 pub struct RangeCheck {
-    /// The minimum of the range: 0 or negative.
+    /// The smallest value in the range: 0 or negative.
     pub min: i64,
     /// The error message (a shape error) if the value is not in the range.
     pub message: String,
@@ -165,7 +165,7 @@ fn check_tensor(f: &PrimFunc, position: usize, buffer: Buffer) -> PrologueStep {
 /// The state of [`prologue_plan`].
 struct Planner<'f> {
     f: &'f PrimFunc,
-    /// The variables that the steps so far define.
+    /// The variables that the steps of the prologue define so far.
     defined: FxHashSet<Var>,
     /// The checks that follow after the arguments have defined all variables.
     deferred: Vec<PrologueStep>,
@@ -236,7 +236,7 @@ impl Planner<'_> {
         SizeUse::Defer(number)
     }
 
-    /// Whether all variables of an expression are defined.
+    /// Whether the steps of the prologue so far define all variables of an expression.
     fn is_defined(&self, e: Expr) -> bool {
         let mut defined = true;
         for_each_expr(self.f, e, |e| {

@@ -338,8 +338,8 @@ impl FuncGen<'_, '_> {
         })
     }
 
-    /// Divides scalar integers without traps: a zero divisor fails the loop function, and the quotient of the smallest
-    /// integer and -1 wraps.
+    /// Emits a division of scalar integers that never traps. At run time, a zero divisor fails the loop function, and the quotient
+    /// of the smallest integer and -1 wraps.
     fn int_division(&mut self, op: BinOp, a: Value, b: Value, signed: bool) -> Value {
         let by_zero = self.b.ins().icmp_imm_s(IntCC::Equal, b, 0);
         self.shape_error_if(by_zero, DIV_ZERO);

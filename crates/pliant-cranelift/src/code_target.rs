@@ -13,7 +13,7 @@ use target_lexicon::Triple;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CodeTarget {
     target: ObjectTarget,
-    /// Whether the code can be loaded at any address.
+    /// Whether the code must be position independent, so that it can be loaded at any address, as the code of object files.
     position_independent: bool,
 }
 
@@ -24,12 +24,12 @@ pub(crate) fn host_isa() -> Result<OwnedTargetIsa, CodegenError> {
 }
 
 impl CodeTarget {
-    /// The host CPU, for code in the memory of this process.
+    /// Describes the host CPU, as the target of code in the memory of this process.
     pub fn host_memory() -> CodeTarget {
         CodeTarget { target: ObjectTarget::default(), position_independent: false }
     }
 
-    /// The CPU of an object file.
+    /// Describes the CPU `target`, as the target of code in an object file.
     pub fn object(target: &ObjectTarget) -> CodeTarget {
         CodeTarget { target: target.clone(), position_independent: true }
     }

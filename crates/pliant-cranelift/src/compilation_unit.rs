@@ -92,12 +92,12 @@ pub(crate) struct Unit {
     pub module: CodeModule,
     /// The CPU for which code is generated.
     target: CodeTarget,
-    /// The number of machine functions so far.
+    /// The number of machine functions that have been added to the unit so far.
     functions: usize,
-    /// Whether the machine has fused multiply-add.
+    /// Whether the target CPU has fused multiply-add.
     pub has_fma: bool,
-    /// Whether the machine is an x86-64. Its float minimum and maximum instructions need extra code for NaNs, because they return
-    /// the second operand if either is NaN.
+    /// Whether the target CPU is an x86-64. Its float minimum and maximum instructions need extra code for NaNs, because they
+    /// return the second operand if either is NaN.
     pub x86: bool,
     /// Whether generated loops poll the interrupt flag.
     pub check_interrupt: bool,

@@ -21,8 +21,8 @@ pub(crate) struct Limits {
 }
 
 impl FuncGen<'_, '_> {
-    /// If access checks are enabled, computes and records the range of valid indices of a buffer. The variables in the dims and
-    /// strides of the buffer must be defined in the current basic block.
+    /// If access checks are enabled, emits code that computes the range of valid indices of a buffer, and records the range for
+    /// later checks. The variables in the dims and strides of the buffer must be defined in the current basic block.
     pub fn record_limits(&mut self, buffer: Buffer) -> Gen<()> {
         if !self.unit.check_accesses {
             return Ok(());
@@ -54,7 +54,8 @@ impl FuncGen<'_, '_> {
         Ok(())
     }
 
-    /// Fails the loop function with an internal error unless all lanes of an index are inside the buffer.
+    /// If access checks are enabled, emits a check: at run time, the loop function fails with an internal error unless all lanes of
+    /// an index are inside the buffer.
     pub fn check_access(&mut self, buffer: Buffer, index: Expr) -> Gen<()> {
         if !self.unit.check_accesses {
             return Ok(());
@@ -77,7 +78,7 @@ impl FuncGen<'_, '_> {
         checked_lanes.into_iter().try_for_each(|i| self.check_element(buffer, i))
     }
 
-    /// Fails the loop function with an internal error unless a scalar index is inside the buffer.
+    /// Emits a check: at run time, the loop function fails with an internal error unless a scalar index is inside the buffer.
     fn check_element(&mut self, buffer: Buffer, index: Value) -> Gen<()> {
         let Some(&Limits { first, end }) = self.limits.get(&buffer) else { return Ok(()) };
         let position = self.b.ins().isub(index, first);

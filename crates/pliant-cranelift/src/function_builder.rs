@@ -110,9 +110,9 @@ pub(crate) struct FuncGen<'a, 'b> {
     /// The block to which failed checks branch. Its parameter is the status of the failed check. The block frees open workspaces,
     /// if any, and returns the status.
     pub fail: Block,
-    /// Bytes of stack allocated so far for buffers.
+    /// Number of bytes of the machine function's stack frame that buffers occupy so far.
     pub stack_bytes: u64,
-    /// Bytes of stack allocated so far for operands that calls receive by address.
+    /// Number of bytes of the machine function's stack frame that are allocated so far for operands that calls receive by address.
     pub call_stack_bytes: u64,
     /// The number of loops around the current statement in this machine function.
     pub loop_depth: usize,
@@ -126,7 +126,7 @@ pub(crate) struct FuncGen<'a, 'b> {
 }
 
 impl FuncGen<'_, '_> {
-    /// Fails the loop function with `status` if `failed` is nonzero.
+    /// Emits a check: at run time, the loop function returns `status` as an error if `failed` is nonzero.
     pub fn fail_if(&mut self, failed: Value, status: Value) {
         let ok = self.b.create_block();
         self.b.ins().brif(failed, self.fail, &[BlockArg::Value(status)], ok, &[]);
@@ -134,21 +134,22 @@ impl FuncGen<'_, '_> {
         self.b.switch_to_block(ok);
     }
 
-    /// Fails the loop function with a message if `failed` is nonzero. The error is a shape error, unless a prefix of
-    /// the message marks it as another kind ([`CheckFailure`]).
+    /// Emits a check: at run time, the loop function fails with `message` if `failed` is nonzero. The error is a shape error,
+    /// unless a prefix of the message marks it as another kind ([`CheckFailure`]).
     pub fn shape_error_if(&mut self, failed: Value, message: &str) {
         self.error_if(failed, CheckFailure::Shape.mark(message));
     }
 
-    /// Fails the loop function with exactly this message, without adding a prefix, if `failed` is nonzero.
+    /// Emits a check: at run time, the loop function fails with exactly this message, without an added prefix, if `failed` is
+    /// nonzero.
     pub fn error_if(&mut self, failed: Value, message: impl Into<Arc<str>>) {
         let status = message_status(self.messages, message);
         let status = self.b.ins().iconst(types::I64, status);
         self.fail_if(failed, status);
     }
 
-    /// Fails the loop function if any of the values `failed` is nonzero. The error message contains the values of the
-    /// first [`MAX_ASSERT_ARGS`] of the integer expressions.
+    /// Emits checks: at run time, the loop function fails if any of the values `failed` is nonzero. The error message contains the
+    /// values of the first [`MAX_ASSERT_ARGS`] of the integer expressions `values`.
     pub fn error_with_exprs_if(
         &mut self,
         failed: &[Value],
@@ -161,9 +162,9 @@ impl FuncGen<'_, '_> {
         })
     }
 
-    /// Fails the loop function if any of the values `failed` is nonzero; each is tested by a branch of its own. The failure path
-    /// computes the integers that the message contains, and stores the status and the integers in the runtime, which formats
-    /// the message.
+    /// Emits checks: at run time, the loop function fails if any of the values `failed` is nonzero; each is tested by a branch of
+    /// its own. The failure path computes the integers that the message contains, and stores the status and the integers in the
+    /// runtime, which formats the message.
     pub fn error_with_values_if(
         &mut self,
         failed: &[Value],
@@ -216,7 +217,8 @@ impl FuncGen<'_, '_> {
         block
     }
 
-    /// Fails the loop function with `STATUS_CANCELLED` if the interrupt flag is set.
+    /// Emits a poll of the interrupt flag: at run time, the loop function fails with `STATUS_CANCELLED` if the flag is set. Emits
+    /// nothing if the options disable polls.
     pub fn poll_interrupt(&mut self) {
         if !self.unit.check_interrupt {
             return;
@@ -229,7 +231,7 @@ impl FuncGen<'_, '_> {
         self.fail_if(is_set, status);
     }
 
-    /// Polls the interrupt flag in iterations whose loop variable is a multiple of `2 ** POLL_PERIOD_LOG2`.
+    /// Emits a poll of the interrupt flag that runs in the iterations whose loop variable is a multiple of `2 ** POLL_PERIOD_LOG2`.
     pub fn poll_interrupt_periodically(&mut self, loop_var: Value) {
         if !self.unit.check_interrupt {
             return;
@@ -254,8 +256,8 @@ impl FuncGen<'_, '_> {
         self.call_extern_fn(f, args)
     }
 
-    /// Emits a call of an external native function. If the function takes the runtime, the call passes the runtime as an
-    /// additional first argument, and a nonzero result fails the loop function with the result as its status.
+    /// Emits a call of an external native function. If the function takes the runtime, the call passes the runtime as an additional
+    /// first argument. At run time, a nonzero result of such a function fails the loop function with the result as its status.
     pub fn call_extern_fn(&mut self, f: &'static ExternFn, args: &[Value]) -> Gen<Value> {
         let import = Import::Function(f.name.to_string());
         let callee = self.unit.import_address(&mut self.b, import, f.address);
@@ -280,7 +282,7 @@ impl FuncGen<'_, '_> {
         Ok(result)
     }
 
-    /// Computes a scalar expression. Fails with an internal error if the expression is a vector.
+    /// Generates code for a scalar expression and returns its value. Returns an internal error if the expression is a vector.
     pub fn scalar(&mut self, e: Expr) -> Gen<Value> {
         match self.expr(e)? {
             ExprValue::Scalar(v) => Ok(v),
@@ -296,7 +298,7 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Returns zero of a machine type.
+    /// Returns the constant 0 of a machine type; for a vector type, 0 in all lanes.
     pub fn zero(&mut self, ty: Type) -> Value {
         let lane = ty.lane_type();
         let zero = match lane {
@@ -307,13 +309,13 @@ impl FuncGen<'_, '_> {
         if ty.is_vector() { self.b.ins().splat(ty, zero) } else { zero }
     }
 
-    /// Loads the address of a runtime function. `offset` is the byte offset of its pointer in the `KernelRuntime` struct.
+    /// Emits a load of the address of a runtime function. `offset` is the byte offset of its pointer in the `KernelRuntime` struct.
     pub fn runtime_fn(&mut self, offset: usize) -> Value {
         self.b.ins().load(types::I64, constant_mem_flags(), self.runtime, offset as i32)
     }
 
-    /// Computes an expression for a size. An overflow in its sums and products fails the loop function with
-    /// `overflow_message`, because bounds checks rely on exact sizes.
+    /// Generates code for an expression that is a size. At run time, an overflow in its sums and products fails the loop function
+    /// with `overflow_message`, because bounds checks rely on exact sizes.
     pub fn checked_size(&mut self, e: Expr, overflow_message: &str) -> Gen<Value> {
         let mut terms = Vec::new();
         checked_terms(self.f, e, &mut |term| terms.push(term));

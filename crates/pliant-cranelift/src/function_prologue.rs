@@ -79,7 +79,7 @@ pub(crate) fn generate(unit: &mut Unit, name: &str, f: &PrimFunc) -> Gen<(FuncId
 }
 
 impl FuncGen<'_, '_> {
-    /// Loads and checks the arguments, whose array is at the address `args`.
+    /// Emits code that loads and checks the arguments of the loop function, whose array is at the address `args`.
     fn unpack_arguments(&mut self, args: Value) -> Gen<()> {
         let mut deferred = FxHashMap::default();
         for step in prologue_plan(self.f).map_err(GenError::Unsupported)? {
@@ -123,7 +123,7 @@ impl FuncGen<'_, '_> {
         Ok(())
     }
 
-    /// Fails the loop function unless a dim, stride or offset has its expected value.
+    /// Emits a check: at run time, the loop function fails unless the dim, stride or offset `actual` has its expected value.
     fn check_size(&mut self, actual: Value, check: &SizeCheck) -> Gen<()> {
         self.memo.clear();
         let expected = self.checked_size(check.expected, &check.message)?;
@@ -132,7 +132,8 @@ impl FuncGen<'_, '_> {
         Ok(())
     }
 
-    /// Loads a scalar argument, which the caller passes as int64 or float64.
+    /// Emits a load of a scalar argument, which the caller passes as int64 or float64. `offset` is its byte offset in the array
+    /// `args`.
     fn scalar_argument(&mut self, args: Value, offset: i32, ty: Ty) -> Gen<Value> {
         let machine_type = scalar_type(ty.dtype);
         if ty.dtype.is_float() {
@@ -150,8 +151,8 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Checks rank, element type and layout of the tensor argument at a position of the argument array, by one call of a runtime
-    /// function that returns 0 or the number of the violated requirement.
+    /// Emits a check of rank, element type and layout of the tensor argument at a position of the argument array: a call of a
+    /// runtime function that returns 0 or the number of the violated requirement.
     fn check_descriptor(
         &mut self,
         (args, position): (Value, usize),
@@ -171,8 +172,8 @@ impl FuncGen<'_, '_> {
         Ok(())
     }
 
-    /// Loads the dims or strides of the tensor argument at a position of the argument array. A size that can only be checked after
-    /// later arguments are loaded is added to `deferred`, under the number in [`SizeUse::Defer`].
+    /// Emits loads of the dims or strides of the tensor argument at a position of the argument array. A size that can only be
+    /// checked after later arguments are loaded is added to `deferred`, under the number in [`SizeUse::Defer`].
     fn load_sizes(
         &mut self,
         (args, position): (Value, usize),
@@ -209,7 +210,7 @@ impl FuncGen<'_, '_> {
         Ok(())
     }
 
-    /// Fails the loop function unless a value is in a range.
+    /// Emits a check: at run time, the loop function fails unless `value` is in a range.
     fn check_range(&mut self, value: Value, range: &RangeCheck) {
         let shifted = self.b.ins().iadd_imm_s(value, -range.min);
         let limit = SIZE_LIMIT - range.min;

@@ -139,7 +139,7 @@ impl FuncGen<'_, '_> {
         self.b.ins().iadd(sum, odd)
     }
 
-    /// Returns 0.5 plus the float32 that these bits represent.
+    /// Returns 0.5 plus the float32 number whose bit pattern is `bits`.
     fn add_one_half(&mut self, bits: Value) -> Value {
         let float = self.as_float(bits);
         let half = self.b.ins().f32const(0.5);

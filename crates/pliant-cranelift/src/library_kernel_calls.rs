@@ -16,7 +16,7 @@ use crate::value_representations::ExprValue;
 const WORD_BYTES: usize = size_of::<PackedWord>();
 
 impl FuncGen<'_, '_> {
-    /// Calls a kernel. A nonzero status of the kernel fails the loop function with that status.
+    /// Emits a call of a library kernel. At run time, a nonzero status of the kernel fails the loop function with that status.
     pub fn call_kernel(&mut self, args: &[Expr]) -> Gen<ExprValue> {
         let f = self.f;
         let call = KernelCall::of_args(f, args).or_else(internal)?;
@@ -62,7 +62,7 @@ impl FuncGen<'_, '_> {
         Ok(ExprValue::Scalar(status))
     }
 
-    /// Returns the kind of a kernel operand, the address of its descriptor, and its rank.
+    /// Emits code for a kernel operand. Returns the kind of the operand, the address of its descriptor, and its rank.
     fn kernel_operand(&mut self, operand: KernelOperand<'_>) -> Gen<(u64, Value, Value)> {
         let buffer = operand.buffer;
         if let Some(view) = operand.view {
@@ -77,9 +77,8 @@ impl FuncGen<'_, '_> {
         Ok((PACKED_STRIDED, word, rank))
     }
 
-    /// Writes the descriptor of a view to the stack: address and data type of the buffer, number of elements of the
-    /// buffer, then offset, dims and strides of the view. Returns the operand kind, the address of the descriptor and
-    /// the rank.
+    /// Emits code that writes the descriptor of a view to the stack: address and data type of the buffer, number of elements of the
+    /// buffer, then offset, dims and strides of the view. Returns the operand kind, the address of the descriptor and the rank.
     fn view_descriptor(
         &mut self,
         buffer: Buffer,
@@ -112,7 +111,7 @@ impl FuncGen<'_, '_> {
         Ok(vec![address, dtype])
     }
 
-    /// Writes 64-bit words to the stack. Returns the address of the first.
+    /// Emits stores of 64-bit words to adjacent stack memory. Returns the address of the first word.
     fn store_words(&mut self, words: &[Value]) -> Gen<Value> {
         let slot = self.call_slot((8 * words.len()) as u32)?;
         let at = self.b.ins().stack_addr(types::I64, slot, 0);
@@ -122,8 +121,8 @@ impl FuncGen<'_, '_> {
         Ok(at)
     }
 
-    /// Writes the descriptor of a buffer to the stack: address, data type, dims and `strides`. Returns the address of
-    /// the descriptor and the rank.
+    /// Emits code that writes the descriptor of a buffer to the stack: address, data type, dims and `strides`. Returns the address
+    /// of the descriptor and the rank.
     pub fn buffer_descriptor(&mut self, buffer: Buffer, strides: &[Expr]) -> Gen<(Value, Value)> {
         let data = self.f.buffer(buffer);
         let shape = data.shape.clone();

@@ -25,7 +25,7 @@ const WORD_BYTES: usize = size_of::<PackedWord>();
 const MAX_CALL_STACK_BYTES: u64 = 128 * 1024;
 
 impl FuncGen<'_, '_> {
-    /// Calls a packed function and converts its result to `ty`.
+    /// Emits a call of a packed function, and converts its result to `ty`.
     pub fn call_packed(&mut self, args: &[Expr], ty: Ty) -> Gen<ExprValue> {
         let float = ty.dtype.is_float();
         let result = self.emit_packed_call(args, if float { PACKED_FLOAT } else { PACKED_INT })?;
@@ -35,13 +35,13 @@ impl FuncGen<'_, '_> {
         self.cast(ExprValue::Scalar(value), Ty::scalar(from), ty)
     }
 
-    /// Calls a packed function for its side effects and ignores its result.
+    /// Emits a call of a packed function whose result is not used.
     pub fn call_packed_for_effect(&mut self, args: &[Expr]) -> Gen<()> {
         self.emit_packed_call(args, PACKED_UNUSED).map(drop)
     }
 
-    /// Writes the packed words of the result and of the arguments contiguously to the stack, and calls the packed function
-    /// through the runtime. `kind` is the expected `PACKED_*` kind of the result. Returns the address of the result's word.
+    /// Emits a call of a packed function through the runtime. The packed words of the result and of the arguments are written
+    /// contiguously to the stack. `kind` is the expected `PACKED_*` kind of the result. Returns the address of the result's word.
     fn emit_packed_call(&mut self, args: &[Expr], kind: u64) -> Gen<Value> {
         let f = self.f;
         let Some((&name, rest)) = args.split_first() else {
@@ -75,7 +75,7 @@ impl FuncGen<'_, '_> {
         Ok(result)
     }
 
-    /// Writes the packed word at position `index` of the array at address `base`: its kind, value and length.
+    /// Emits stores of the packed word at position `index` of the array at address `base`: its kind, value and length.
     pub(crate) fn store_call_word(
         &mut self,
         base: Value,

@@ -69,8 +69,9 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Fails the loop function with a message if the condition is false. The operands of a conjunction are tested one after
-    /// another, because a comparison and its branch are cheaper than a comparison whose result is stored in a register.
+    /// Emits a check: at run time, the loop function fails with `message` if the condition is false. The operands of a conjunction
+    /// are tested one after another, because a comparison and its branch are cheaper than a comparison whose result is stored in a
+    /// register.
     fn assertion(&mut self, condition: Expr, message: &Arc<str>) -> Gen<()> {
         let (condition, values) = match self.f.expr(condition) {
             ExprData::Call(Intrin::Explain, args, _) => (args[0], &args[1..]),

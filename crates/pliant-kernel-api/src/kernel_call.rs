@@ -17,9 +17,9 @@ use crate::{MAX_NUMBERS, MAX_OPERANDS, MAX_RANK};
 /// A tensor operand of a call: address, data type, dims and strides.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
-    /// The address of the first element.
+    /// The address of the first element of the view.
     pub data: *mut u8,
-    /// The data type of the elements.
+    /// The data type of the view's elements.
     pub dtype: DType,
     rank: usize,
     shape: [i64; MAX_RANK],
@@ -88,12 +88,12 @@ impl View {
         }
     }
 
-    /// Returns the sizes of the dims.
+    /// Returns the sizes of the view's dims.
     pub fn shape(&self) -> &[i64] {
         &self.shape[..self.rank]
     }
 
-    /// Returns the strides of the dims, in elements.
+    /// Returns the strides of the view's dims, in elements.
     pub fn strides(&self) -> &[i64] {
         &self.strides[..self.rank]
     }

@@ -80,7 +80,7 @@ pub struct Operand {
 }
 
 impl Operand {
-    /// Declares an operand that the kernel reads, in row-major order.
+    /// Declares an operand in row-major order that the kernel only reads.
     pub const fn input(name: &'static str, dtype: DType, dims: Dims, doc: &'static str) -> Self {
         Operand {
             name,
@@ -95,7 +95,7 @@ impl Operand {
         }
     }
 
-    /// Declares an operand that the kernel writes completely, in row-major order.
+    /// Declares a result: an operand in row-major order that the kernel writes completely and does not read.
     pub const fn output(name: &'static str, dtype: DType, dims: Dims, doc: &'static str) -> Self {
         Operand {
             name,
@@ -280,12 +280,13 @@ impl Kernel {
         self.operands.iter().map(Slot::Operand).chain(numbers)
     }
 
-    /// Returns the number of arguments of a call.
+    /// Returns the number of arguments of a call of the kernel: one for each operand, and one for each number that encodes an
+    /// attribute.
     pub fn arity(&self) -> usize {
         self.operands.len() + self.number_count()
     }
 
-    /// Returns how many numbers represent all attributes in a call.
+    /// Returns how many numbers encode all attributes of the kernel in a call.
     pub fn number_count(&self) -> usize {
         self.attrs.iter().map(|a| a.ty.number_count()).sum()
     }

@@ -29,8 +29,8 @@ const SHAPES: [(Cell, usize, usize, usize); 10] = [
     (Cell::Rnn, 1, 512, 1),
 ];
 
-/// Repeats the weights of one direction for each direction, in memory with the alignment of an
-/// executable's constants.
+/// Returns a tensor that contains the weights `one` of one direction `directions` times. Its memory is aligned like the constants
+/// of an executable.
 fn repeated(one: Option<Vec<f32>>, directions: usize) -> Tensor {
     let all = one.expect("weights of the benchmarked sizes can be packed").repeat(directions);
     Tensor::from_slice(&[all.len() as i64], &all)

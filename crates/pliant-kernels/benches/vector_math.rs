@@ -155,7 +155,8 @@ fn functions(c: &mut Criterion) {
     }
 }
 
-/// Measures the conversions from and to float16, which count as one operation per element.
+/// Measures the conversions of `count` elements between float32 and float16. The work of a conversion is counted as one
+/// multiply-add per element.
 fn halves(cases: &mut Cases<'_>, count: usize) {
     let (mut wide, mut narrow) = (vec![1.5f32; count], vec![0u16; count]);
     let work = Work::elements(count as f64, 2.0 * count as f64, 6.0 * count as f64);

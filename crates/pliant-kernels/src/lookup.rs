@@ -18,7 +18,7 @@ use crate::matmul::work_partition::parallel_for;
 /// The implementation of the kernel `lookup`.
 pub struct Lookup;
 
-/// Number of elements of a piece of work.
+/// Number of elements that a thread looks up in the table as one piece of work.
 const PIECE: usize = 1 << 16;
 
 /// A table with one result for each value of a byte.
@@ -64,7 +64,7 @@ impl Implementation for Lookup {
 /// A function that looks up `count` adjacent elements at `x` in a table, and writes the results to `out`.
 type LookupFn = unsafe fn(x: *const u8, out: *mut u8, count: usize, table: &Table);
 
-/// Returns the fastest implementation for this machine.
+/// Returns the fastest function on this machine that looks up bytes in a table.
 fn implementation() -> LookupFn {
     #[cfg(target_arch = "x86_64")]
     if isa().vectors() == Vectors::Avx512

@@ -17,7 +17,7 @@ use crate::simd::{Lanes, for_isa};
 /// The implementation of the kernel `pack_int8`.
 pub struct PackInt8;
 
-/// Maximum number of columns of a panel.
+/// Maximum number of columns of a panel of packed 8-bit integers.
 const WIDEST: usize = 64;
 
 /// The matrix to pack, its sizes and strides, and the destinations of the panels and the column

@@ -223,7 +223,7 @@ struct Address<T>(*mut T);
 // SAFETY: pieces read the source and write different elements of the destination.
 unsafe impl<T> Sync for Address<T> {}
 
-/// Copies `count` elements along the dim `d`.
+/// Copies `count` elements from `x` to `out` along the dim `d`, which determines the stride in the source and in the destination.
 ///
 /// # Safety
 /// Source and destination have `count` elements at the strides of `d`.

@@ -65,11 +65,11 @@ pub(crate) struct Unit<'ctx> {
     pub check_accesses: bool,
     /// The table of imports of an object file; `None` for code in the memory of this process.
     import_table: Option<ImportTable<'ctx>>,
-    /// The addresses of the external symbols that the functions use so far.
+    /// The addresses of the external symbols that the unit's functions use so far, by symbol.
     symbols: RefCell<IndexMap<String, usize>>,
     /// The number of the unit, which makes its symbols unique.
     number: usize,
-    /// The number of machine functions so far.
+    /// The number of machine functions that have been added to the unit so far.
     functions: Cell<usize>,
 }
 

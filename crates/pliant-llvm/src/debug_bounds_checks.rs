@@ -21,8 +21,8 @@ pub(crate) struct Limits<'ctx> {
 }
 
 impl<'ctx> FuncGen<'_, 'ctx> {
-    /// If access checks are enabled, computes and records the range of valid indices of a buffer. The variables in the dims and
-    /// strides of the buffer must be defined in the current basic block.
+    /// If access checks are enabled, emits code that computes the range of valid indices of a buffer, and records the range for
+    /// later checks. The variables in the dims and strides of the buffer must be defined in the current basic block.
     pub fn record_limits(&mut self, buffer: Buffer) -> Gen<()> {
         if !self.unit.check_accesses {
             return Ok(());
@@ -65,7 +65,8 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         Ok(self.same_type_intrinsic(intrinsic, &[a.into(), b.into()])?.into_int_value())
     }
 
-    /// Fails the loop function with an internal error unless all lanes of an index are inside the buffer.
+    /// If access checks are enabled, emits a check: at run time, the loop function fails with an internal error unless all lanes of
+    /// an index are inside the buffer.
     pub fn check_access(&mut self, buffer: Buffer, index: Expr) -> Gen<()> {
         if !self.unit.check_accesses {
             return Ok(());
@@ -89,7 +90,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         checked_lanes.into_iter().try_for_each(|i| self.check_element(buffer, i.into_int_value()))
     }
 
-    /// Fails the loop function with an internal error unless a scalar index is inside the buffer.
+    /// Emits a check: at run time, the loop function fails with an internal error unless a scalar index is inside the buffer.
     fn check_element(&mut self, buffer: Buffer, index: IntValue<'ctx>) -> Gen<()> {
         let Some(&Limits { first, end }) = self.limits.get(&buffer) else { return Ok(()) };
         let position = self.b.build_int_sub(index, first, "")?;

@@ -87,7 +87,8 @@ impl<'ctx> Memo<'ctx> {
         self.0.pop();
     }
 
-    /// Forgets all values, also those of outer scopes.
+    /// Removes the recorded values of all expressions, also those of outer scopes, so that later uses compute the expressions
+    /// again.
     pub fn clear(&mut self) {
         self.0.iter_mut().for_each(FxHashMap::clear);
     }
@@ -101,13 +102,13 @@ pub(crate) struct FuncGen<'a, 'ctx> {
     pub name: &'a str,
     /// The builder of instructions, at the end of the current block.
     pub b: Builder<'ctx>,
-    /// The builder of stack slots, in the entry block.
+    /// The builder that adds stack slots to the entry block.
     stack: Builder<'ctx>,
     /// The compilation unit to which the machine function belongs.
     pub unit: &'a Unit<'ctx>,
     /// The machine function.
     pub function: FunctionValue<'ctx>,
-    /// The block after the stack slots, in which the code begins.
+    /// The block after the entry block with the stack slots. The code of the function begins in it.
     start: BasicBlock<'ctx>,
     /// The error messages of all checks of the loop function. A check that fails returns the 1-based position of its
     /// message as the status.
@@ -124,9 +125,9 @@ pub(crate) struct FuncGen<'a, 'ctx> {
     pub memo: Memo<'ctx>,
     /// The block to which failed checks branch. It frees open workspaces, if any, and returns the status.
     pub fail: FailBlock<'ctx>,
-    /// Bytes of stack allocated so far for buffers.
+    /// Number of bytes of the machine function's stack frame that buffers occupy so far.
     pub stack_bytes: u64,
-    /// Bytes of stack allocated so far for operands that calls receive by address.
+    /// Number of bytes of the machine function's stack frame that are allocated so far for operands that calls receive by address.
     pub call_stack_bytes: u64,
     /// The number of loops around the current statement in this machine function.
     pub loop_depth: usize,
@@ -224,7 +225,8 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
         }
     }
 
-    /// Loads a value from memory that may have any alignment. The access cannot trap, because its bounds were checked before.
+    /// Emits a load of a value from memory that may have any alignment. The access cannot trap, because its bounds were checked
+    /// before.
     pub fn load_value(&self, ty: BasicTypeEnum<'ctx>, at: PointerValue<'ctx>) -> Gen<Value<'ctx>> {
         let v = self.b.build_load(ty, at, "")?;
         self.align(v.as_instruction_value(), 1)?;
@@ -266,18 +268,18 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
         Ok(v)
     }
 
-    /// Loads an address as [`load_constant`](Self::load_constant) does.
+    /// Emits a load of an address as [`load_constant`](Self::load_constant) does.
     pub fn load_pointer(&self, base: PointerValue<'ctx>, offset: usize) -> Gen<PointerValue<'ctx>> {
         Ok(self.load_constant(self.unit.pointer_type(), base, offset)?.into_pointer_value())
     }
 
-    /// Stores a value to memory that may have any alignment.
+    /// Emits a store of a value to memory that may have any alignment.
     pub fn store_value(&self, v: Value<'ctx>, at: PointerValue<'ctx>) -> Gen<()> {
         let store = self.b.build_store(at, v)?;
         self.align(Some(store), 1)
     }
 
-    /// Stores a value at a byte offset in a stack slot.
+    /// Emits a store of a value at a byte offset in a stack slot.
     pub fn store_at(
         &self,
         v: impl Into<Value<'ctx>>,
@@ -288,7 +290,7 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
         self.store_value(v.into(), at)
     }
 
-    /// Returns an address plus a number of bytes.
+    /// Returns the address that is `bytes` bytes after the address `base`.
     pub fn offset(
         &self,
         base: PointerValue<'ctx>,
@@ -308,7 +310,7 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
         Ok(unsafe { self.b.build_gep(ty, base, &[index], "")? })
     }
 
-    /// Branches on a scalar bool.
+    /// Ends the current block with a branch on a scalar bool: to `then` if it is true, otherwise to `other`.
     pub fn branch(
         &self,
         condition: IntValue<'ctx>,
@@ -318,7 +320,8 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
         Ok(self.b.build_conditional_branch(condition, then, other)?)
     }
 
-    /// Branches on a scalar bool that is almost always false.
+    /// Ends the current block with a branch on a scalar bool that is almost always false: to `failure` if it is true, otherwise to
+    /// `ok`.
     fn branch_if_failed(
         &self,
         failed: IntValue<'ctx>,
@@ -336,7 +339,7 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
             .or_else(|e| internal(e.to_string()))
     }
 
-    /// Branches to another block.
+    /// Ends the current block with an unconditional branch to another block.
     pub fn jump(&self, block: BasicBlock<'ctx>) -> Gen<()> {
         self.b.build_unconditional_branch(block)?;
         Ok(())
@@ -356,7 +359,7 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
         Ok(phi)
     }
 
-    /// Fails the loop function with `status` if `failed` is true.
+    /// Emits a check: at run time, the loop function returns `status` as an error if `failed` is true.
     pub fn fail_if(&mut self, failed: IntValue<'ctx>, status: IntValue<'ctx>) -> Gen<()> {
         let ok = self.block("ok");
         self.fail.status.add_incoming(&[(&status, self.current_block()?)]);
@@ -365,26 +368,26 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
         Ok(())
     }
 
-    /// Fails the loop function with `status` if `status` is not 0.
+    /// Emits a check: at run time, the loop function returns `status` as an error if `status` is not 0.
     pub fn fail_if_nonzero(&mut self, status: IntValue<'ctx>) -> Gen<()> {
         let failed = self.b.build_int_compare(IntPredicate::NE, status, self.i64(0), "")?;
         self.fail_if(failed, status)
     }
 
-    /// Fails the loop function with a message if `failed` is true. The error is a shape error, unless a prefix of
-    /// the message marks it as another kind ([`CheckFailure`]).
+    /// Emits a check: at run time, the loop function fails with `message` if `failed` is true. The error is a shape error, unless a
+    /// prefix of the message marks it as another kind ([`CheckFailure`]).
     pub fn shape_error_if(&mut self, failed: IntValue<'ctx>, message: &str) -> Gen<()> {
         self.error_if(failed, CheckFailure::Shape.mark(message))
     }
 
-    /// Fails the loop function with exactly this message, without adding a prefix, if `failed` is true.
+    /// Emits a check: at run time, the loop function fails with exactly this message, without an added prefix, if `failed` is true.
     pub fn error_if(&mut self, failed: IntValue<'ctx>, message: impl Into<Arc<str>>) -> Gen<()> {
         let status = message_status(self.messages, message);
         self.fail_if(failed, self.i64(status))
     }
 
-    /// Fails the loop function if `failed` is true. The error message contains the values of the
-    /// first [`MAX_ASSERT_ARGS`] of the integer expressions.
+    /// Emits a check: at run time, the loop function fails if `failed` is true. The error message contains the values of the first
+    /// [`MAX_ASSERT_ARGS`] of the integer expressions `values`.
     pub fn error_with_exprs_if(
         &mut self,
         failed: IntValue<'ctx>,
@@ -395,8 +398,8 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
         self.error_with_values_if(failed, message, |g| values.iter().map(|&e| g.int(e)).collect())
     }
 
-    /// Fails the loop function if `failed` is true. The failure path computes the integers that the message
-    /// contains, and stores the status and the integers in the runtime, which formats the message.
+    /// Emits a check: at run time, the loop function fails if `failed` is true. The failure path computes the integers that the
+    /// message contains, and stores the status and the integers in the runtime, which formats the message.
     pub fn error_with_values_if(
         &mut self,
         failed: IntValue<'ctx>,
@@ -421,7 +424,8 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
         Ok(())
     }
 
-    /// Fails the loop function with [`STATUS_CANCELLED`] if the interrupt flag is set.
+    /// Emits a poll of the interrupt flag: at run time, the loop function fails with [`STATUS_CANCELLED`] if the flag is set. Emits
+    /// nothing if the options disable polls.
     pub fn poll_interrupt(&mut self) -> Gen<()> {
         if !self.unit.check_interrupt {
             return Ok(());
@@ -443,8 +447,8 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
         self.call_extern_fn(f, args)
     }
 
-    /// Emits a call of an external native function. If the function takes the runtime, the call passes the runtime as an
-    /// additional first argument, and a nonzero result fails the loop function with the result as its status.
+    /// Emits a call of an external native function. If the function takes the runtime, the call passes the runtime as an additional
+    /// first argument. At run time, a nonzero result of such a function fails the loop function with the result as its status.
     pub fn call_extern_fn(
         &mut self,
         f: &'static ExternFn,
@@ -462,7 +466,8 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
         Ok(result)
     }
 
-    /// Computes a scalar integer or bool expression. Fails with an internal error if the value has another type.
+    /// Generates code for a scalar integer or bool expression and returns its value. Returns an internal error if the value has
+    /// another type.
     pub fn int(&mut self, e: Expr) -> Gen<IntValue<'ctx>> {
         match self.expr(e)? {
             Value::IntValue(v) => Ok(v),
@@ -478,8 +483,8 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
         }
     }
 
-    /// Computes an expression for a size. An overflow in its sums and products fails the loop function with
-    /// `overflow_message`, because bounds checks rely on exact sizes.
+    /// Generates code for an expression that is a size. At run time, an overflow in its sums and products fails the loop function
+    /// with `overflow_message`, because bounds checks rely on exact sizes.
     pub fn checked_size(&mut self, e: Expr, overflow_message: &str) -> Gen<IntValue<'ctx>> {
         let mut terms = Vec::new();
         checked_terms(self.f, e, &mut |term| terms.push(term));
@@ -496,7 +501,8 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
         self.int(e)
     }
 
-    /// Computes an operation on int64 that reports overflow. An overflow fails the loop function with a shape error.
+    /// Emits an LLVM operation on int64 that reports overflow, and returns its result. At run time, an overflow fails the loop
+    /// function with the shape error `message`.
     pub fn with_overflow(
         &mut self,
         operation: &str,

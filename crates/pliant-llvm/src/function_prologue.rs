@@ -39,7 +39,7 @@ pub(crate) fn generate(unit: &Unit<'_>, name: &str, f: &PrimFunc) -> Gen<(String
 }
 
 impl<'ctx> FuncGen<'_, 'ctx> {
-    /// Loads and checks the arguments, whose array is at the address `args`.
+    /// Emits code that loads and checks the arguments of the loop function, whose array is at the address `args`.
     fn unpack_arguments(&mut self, args: PointerValue<'ctx>) -> Gen<()> {
         let mut deferred = FxHashMap::default();
         for step in prologue_plan(self.f).map_err(GenError::Unsupported)? {
@@ -78,7 +78,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         Ok(())
     }
 
-    /// Fails the loop function unless a dim, stride or offset has its expected value.
+    /// Emits a check: at run time, the loop function fails unless the dim, stride or offset `actual` has its expected value.
     fn check_size(&mut self, actual: IntValue<'ctx>, check: &SizeCheck) -> Gen<()> {
         self.memo.clear();
         let expected = self.checked_size(check.expected, &check.message)?;
@@ -86,7 +86,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         self.shape_error_if(differs, &check.message)
     }
 
-    /// Loads a scalar argument, which the caller passes as int64 or float64.
+    /// Emits a load of the scalar argument at a position of the array `args`. The caller passes it as int64 or float64.
     fn scalar_argument(
         &mut self,
         args: PointerValue<'ctx>,
@@ -98,8 +98,8 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         self.cast(wide, Ty::scalar(passed), ty)
     }
 
-    /// Checks rank, element type and layout of a tensor argument by one call of a runtime function that returns 0 or the number
-    /// of the violated requirement.
+    /// Emits a check of rank, element type and layout of a tensor argument: a call of a runtime function that returns 0 or the
+    /// number of the violated requirement.
     fn check_descriptor(
         &mut self,
         descriptor: PointerValue<'ctx>,
@@ -116,8 +116,8 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         self.fail_if(failed, status)
     }
 
-    /// Loads the dims or strides of a tensor argument. A size that can only be checked after later arguments are loaded is added to
-    /// `deferred`, under the number in [`SizeUse::Defer`].
+    /// Emits loads of the dims or strides of a tensor argument. A size that can only be checked after later arguments are loaded is
+    /// added to `deferred`, under the number in [`SizeUse::Defer`].
     fn load_sizes(
         &mut self,
         descriptor: PointerValue<'ctx>,
@@ -148,7 +148,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         Ok(())
     }
 
-    /// Fails the loop function unless a value is in a range.
+    /// Emits a check: at run time, the loop function fails unless `value` is in a range.
     fn check_range(&mut self, value: IntValue<'ctx>, range: &RangeCheck) -> Gen<()> {
         let shifted = self.b.build_int_add(value, self.i64(-range.min), "")?;
         let limit = self.i64(SIZE_LIMIT - range.min);

@@ -15,7 +15,8 @@ const DIV_ZERO: &str = "ZeroDivisionError: integer division by zero";
 const MAGIC_F64_TO_INT: f64 = 6_755_399_441_055_744.0;
 
 impl<'ctx> FuncGen<'_, 'ctx> {
-    /// Divides integers: a zero divisor fails the loop function, and the quotient of the smallest integer and -1 wraps.
+    /// Emits a division of integers. At run time, a zero divisor fails the loop function, and the quotient of the smallest integer
+    /// and -1 wraps.
     pub fn int_division(
         &mut self,
         op: BinOp,
@@ -57,7 +58,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         self.select(adjust, adjusted, if wants_quotient { q } else { r })
     }
 
-    /// Divides signed integers and rounds towards zero. No divisor is 0.
+    /// Emits a division of signed integers that rounds towards zero. No divisor may be 0.
     fn signed_quotient(&self, a: Value<'ctx>, b: Value<'ctx>) -> Gen<Value<'ctx>> {
         let int = lane_type(b.get_type());
         let constant = b.is_vector_value() && b.into_vector_value().is_const();

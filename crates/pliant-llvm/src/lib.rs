@@ -161,9 +161,11 @@ impl Backend for LlvmBackend {
     }
 }
 
-/// Memory that must be available before LLVM compiles a unit, for small functions. LLVM aborts the process if an allocation fails.
+/// Number of bytes of memory that must be available before LLVM compiles a unit of small functions. LLVM aborts the process if an
+/// allocation fails.
 const UNIT_MEMORY: usize = 128 << 20;
-/// Additional memory for each statement. A function of 1,000 statements with one `exp` each takes more than 180 MB.
+/// Number of bytes of memory that must be available for each statement of a unit, in addition to `UNIT_MEMORY`. A function of 1,000
+/// statements with one `exp` each takes more than 180 MB.
 const STATEMENT_MEMORY: usize = 256 << 10;
 
 /// Returns the number of statements of a loop function, as a measure of its size.

@@ -13,7 +13,7 @@ use crate::packed_function_calls::{WORD_BYTES, Word};
 use crate::values::Value;
 
 impl<'ctx> FuncGen<'_, 'ctx> {
-    /// Calls a kernel. A nonzero status of the kernel fails the loop function with that status.
+    /// Emits a call of a library kernel. At run time, a nonzero status of the kernel fails the loop function with that status.
     pub fn call_kernel(&mut self, args: &[Expr]) -> Gen<Value<'ctx>> {
         let f = self.f;
         let call = KernelCall::of_args(f, args).or_else(internal)?;
@@ -50,7 +50,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         Ok(status)
     }
 
-    /// Returns the packed word of a kernel operand: its kind, the address of its descriptor, and its rank.
+    /// Emits code for a kernel operand. Returns its packed word: its kind, the address of its descriptor, and its rank.
     fn kernel_operand(&mut self, operand: KernelOperand<'_>) -> Gen<Word<'ctx>> {
         let buffer = operand.buffer;
         if let Some(view) = operand.view {
@@ -62,9 +62,8 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         Ok((kind, word, rank))
     }
 
-    /// Writes the descriptor of a view to the stack: address and data type of the buffer, number of elements of the
-    /// buffer, then offset, dims and strides of the view. Returns the operand kind, the address of the descriptor and
-    /// the rank.
+    /// Emits code that writes the descriptor of a view to the stack: address and data type of the buffer, number of elements of the
+    /// buffer, then offset, dims and strides of the view. Returns the operand kind, the address of the descriptor and the rank.
     fn view_descriptor(&mut self, buffer: Buffer, view: BufferView<'_>) -> Gen<Word<'ctx>> {
         let mut words = self.address_and_dtype(buffer)?;
         let mut elements = self.i64(1);
@@ -91,7 +90,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         Ok(vec![address.into(), dtype.into()])
     }
 
-    /// Writes 64-bit words to the stack. Returns the address of the first.
+    /// Emits stores of 64-bit words to adjacent stack memory. Returns the address of the first word.
     fn store_words(&mut self, words: &[Value<'ctx>]) -> Gen<Value<'ctx>> {
         let at = self.call_slot((8 * words.len()) as u64)?;
         for (k, &word) in words.iter().enumerate() {
@@ -100,8 +99,8 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         Ok(at.into())
     }
 
-    /// Writes the descriptor of a buffer to the stack: address, data type, dims and `strides`. Returns the address of
-    /// the descriptor and the rank.
+    /// Emits code that writes the descriptor of a buffer to the stack: address, data type, dims and `strides`. Returns the address
+    /// of the descriptor and the rank.
     pub fn buffer_descriptor(
         &mut self,
         buffer: Buffer,

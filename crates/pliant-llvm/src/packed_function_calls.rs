@@ -25,7 +25,7 @@ const MAX_CALL_STACK_BYTES: u64 = 128 * 1024;
 pub(crate) type Word<'ctx> = (u64, Value<'ctx>, Value<'ctx>);
 
 impl<'ctx> FuncGen<'_, 'ctx> {
-    /// Calls a packed function and converts its result to `ty`.
+    /// Emits a call of a packed function, and converts its result to `ty`.
     pub fn call_packed(&mut self, args: &[Expr], ty: Ty) -> Gen<Value<'ctx>> {
         let float = ty.dtype.is_float();
         let result = self.emit_packed_call(args, if float { PACKED_FLOAT } else { PACKED_INT })?;
@@ -35,13 +35,13 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         self.cast(value, Ty::scalar(from), ty)
     }
 
-    /// Calls a packed function for its side effects and ignores its result.
+    /// Emits a call of a packed function whose result is not used.
     pub fn call_packed_for_effect(&mut self, args: &[Expr]) -> Gen<()> {
         self.emit_packed_call(args, PACKED_UNUSED).map(drop)
     }
 
-    /// Writes the packed words of the result and of the arguments contiguously to the stack, and calls the packed function
-    /// through the runtime. `kind` is the expected `PACKED_*` kind of the result. Returns the address of the result's word.
+    /// Emits a call of a packed function through the runtime. The packed words of the result and of the arguments are written
+    /// contiguously to the stack. `kind` is the expected `PACKED_*` kind of the result. Returns the address of the result's word.
     fn emit_packed_call(&mut self, args: &[Expr], kind: u64) -> Gen<PointerValue<'ctx>> {
         let f = self.f;
         let Some((&name, rest)) = args.split_first() else {
@@ -72,7 +72,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         Ok(result)
     }
 
-    /// Writes the packed word at position `index` of the array at address `base`.
+    /// Emits stores of the packed word at position `index` of the array at address `base`.
     pub fn store_call_word(
         &self,
         base: PointerValue<'ctx>,
@@ -86,7 +86,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         Ok(())
     }
 
-    /// Returns the packed word for the argument at position `i`.
+    /// Returns the packed word (kind, value and length) for the argument at position `i` of a call of the packed function `name`.
     fn packed_argument(&mut self, name: &str, i: usize, arg: Expr) -> Gen<Word<'ctx>> {
         let zero = self.i64(0).into();
         match self.f.expr(arg) {

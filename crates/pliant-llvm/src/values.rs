@@ -158,7 +158,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         Ok(self.b.build_binop(op, a, b, "")?)
     }
 
-    /// Compares integers.
+    /// Emits a comparison of integers or of vectors of integers.
     pub fn icmp(
         &self,
         predicate: IntPredicate,
@@ -168,7 +168,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         compare!(self, build_int_compare, predicate, a, b, IntValue)
     }
 
-    /// Compares floats.
+    /// Emits a comparison of floats or of vectors of floats.
     pub fn fcmp(
         &self,
         predicate: FloatPredicate,
@@ -214,7 +214,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         self.convert(InstructionOpcode::BitCast, v, scalar)
     }
 
-    /// Returns a value with `lanes` lanes: a scalar is repeated, a vector returned unchanged.
+    /// Returns a value with `lanes` lanes. A scalar is repeated in all lanes; a vector is returned unchanged.
     pub fn splat(&self, v: Value<'ctx>, lanes: u16) -> Gen<Value<'ctx>> {
         if lanes == 1 || v.is_vector_value() {
             return Ok(v);
@@ -238,7 +238,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         (0..lanes).map(extract).collect()
     }
 
-    /// Builds a vector from its lanes; one lane is a scalar.
+    /// Builds a vector from the values of its lanes. A single lane is returned as a scalar.
     pub fn vector_of_lanes(&self, lanes: &[Value<'ctx>]) -> Gen<Value<'ctx>> {
         if let [one] = lanes {
             return Ok(*one);
@@ -329,7 +329,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         self.intrinsic(name, &[args[0].get_type()], args)
     }
 
-    /// Calls the function at an address. Returns its result.
+    /// Emits a call of the function at an address. Returns its result.
     pub fn call_address(
         &self,
         ty: FunctionType<'ctx>,
@@ -344,7 +344,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         }
     }
 
-    /// Whether any lane of a vector of bools is true; a scalar bool unchanged.
+    /// Returns a bool that is true at run time if any lane of a vector of bools is true. Returns a scalar bool unchanged.
     pub fn any_lane(&self, v: Value<'ctx>) -> Gen<IntValue<'ctx>> {
         match v {
             BasicValueEnum::VectorValue(_) => {

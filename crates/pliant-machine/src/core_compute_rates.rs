@@ -35,7 +35,7 @@ impl Rates {
     }
 }
 
-/// A microarchitecture with measured rates.
+/// A CPU microarchitecture whose computing rates were measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Cpu {
     /// The name of the microarchitecture.

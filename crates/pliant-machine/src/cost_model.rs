@@ -16,7 +16,7 @@ const FLOAT: usize = 4;
 /// The unit of the size of a slice, in bytes. A slice is the part of a panel of the right operand that stays in the first-level
 /// cache. The size of a slice is a multiple of this unit, so that slices contain whole rows of panels of every width.
 const SLICE_UNIT: usize = 4096;
-/// Maximum number of pieces into which work is divided.
+/// Maximum number of pieces into which the work of a kernel is divided for the threads of the worker team.
 pub const MAX_PIECES: usize = 256;
 /// Maximum depth (number of columns) of a block of A, the left operand, in a matrix product with a
 /// packed operand. A larger depth is divided into equal parts.
@@ -35,7 +35,8 @@ impl Machine {
         (4 * self.cores).clamp(8, MAX_PIECES)
     }
 
-    /// The size in bytes of a slice, the part of a panel that all rows of a block read: two thirds of the first-level cache.
+    /// The size in bytes of a slice, the part of a panel of the right operand that all rows of a block read: two thirds of the
+    /// first-level cache.
     pub fn slice_bytes(&self) -> usize {
         self.caches.l1 * 2 / 3 / SLICE_UNIT * SLICE_UNIT
     }

@@ -15,7 +15,7 @@ macro_rules! features {
     };
 }
 
-/// The extensions that code generators use, if the CPU has them.
+/// The instruction set extensions of x86-64 that code generators use if the CPU has them.
 #[cfg(target_arch = "x86_64")]
 pub static CPU_FEATURES: &[CpuFeature] = features! { is_x86_feature_detected:
     "sse3" = "sse3",
@@ -51,7 +51,7 @@ pub static CPU_FEATURES: &[CpuFeature] = features! { is_x86_feature_detected:
     "avxvnni" = "avxvnni",
 };
 
-/// The extensions that code generators use, if the CPU has them.
+/// The instruction set extensions of AArch64 that code generators use if the CPU has them.
 #[cfg(target_arch = "aarch64")]
 pub static CPU_FEATURES: &[CpuFeature] = features! { is_aarch64_feature_detected:
     "lse" = "lse",
@@ -62,7 +62,7 @@ pub static CPU_FEATURES: &[CpuFeature] = features! { is_aarch64_feature_detected
     "i8mm" = "i8mm",
 };
 
-/// The extensions that code generators use, if the CPU has them.
+/// The instruction set extensions that code generators use: none on other architectures than x86-64 and AArch64.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub static CPU_FEATURES: &[CpuFeature] = &[];
 

@@ -36,7 +36,7 @@ pub use isa::{Isa, Vectors};
 pub struct Machine {
     /// The name of the microarchitecture: "unknown" if it is not in [`core_compute_rates::CPUS`].
     pub name: &'static str,
-    /// The instruction set of the kernels.
+    /// The instruction set that the library kernels use on the CPU.
     pub isa: Isa,
     /// The sizes of the data caches.
     pub caches: Caches,

@@ -41,7 +41,7 @@ pub(crate) struct Slot {
 #[cfg(all(not(loom), target_pointer_width = "64"))]
 const _: () = assert!(size_of::<Slot>() <= 64);
 
-/// A job, and the index of its first chunk that is assigned to the owner of the slot.
+/// A parallel loop (job), and the index of the first of its chunks that are assigned to the thread that owns the slot.
 #[derive(Clone, Copy)]
 struct Share {
     job: Job,
@@ -89,13 +89,13 @@ impl Slot {
         Slot { word: AtomicU64::new(0), share: UnsafeCell::new(Share { job, first: 0 }) }
     }
 
-    /// Whether the slot contains unclaimed chunks.
+    /// Whether any of the chunks that are assigned to the slot's owner is unclaimed.
     pub(crate) fn has_work(&self) -> bool {
         !range(self.word.load(Ordering::Acquire)).is_empty()
     }
 
-    /// Whether all chunks of the slot have run. If so, all writes of these chunks are visible to
-    /// the caller.
+    /// Whether all chunks that are assigned to the slot's owner have run. If so, all writes of these chunks are visible to the
+    /// caller.
     pub(crate) fn is_done(&self) -> bool {
         self.word.load(Ordering::Acquire) & (MASK * PENDING) == 0
     }
@@ -140,7 +140,7 @@ impl Slot {
         }
     }
 
-    /// Marks a claimed chunk as finished.
+    /// Marks a chunk that the calling thread has claimed and run as finished.
     pub(crate) fn finish(&self) {
         self.word.fetch_sub(PENDING, Ordering::Release);
     }

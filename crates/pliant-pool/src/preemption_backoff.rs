@@ -17,7 +17,7 @@ const SMALL_LOOP_GRAINS: i64 = 400;
 /// The time for which small loops run serially after a preemption.
 const BACKOFF: Duration = Duration::from_millis(30);
 
-/// The record of a team's last preemption.
+/// The backoff of a worker team: for a while after a worker was probably preempted, small loops run only on the calling thread.
 pub(crate) struct PreemptionBackoff {
     start: Instant,
     /// The time until which small loops run serially, in nanoseconds after `start`. 0 means that they run in parallel; then no

@@ -115,7 +115,7 @@ mod imp {
 
 #[cfg(not(unix))]
 mod imp {
-    /// Checks nothing on other operating systems, where starting a thread fails if memory is short.
+    /// Does nothing on operating systems other than Unix. There, starting a thread fails if memory is short.
     pub(super) fn probe(_bytes: usize, _writable: bool) -> std::io::Result<()> {
         Ok(())
     }

@@ -45,7 +45,7 @@ pub struct DLDataType {
 pub struct DLTensor {
     /// The start of the memory. In Pliant's own tensors, this is the first element.
     pub data: *mut c_void,
-    /// The device of the memory.
+    /// The device that owns the tensor's memory.
     pub device: DLDevice,
     /// The rank of the tensor.
     pub ndim: i32,
@@ -85,7 +85,7 @@ pub struct DLPackVersion {
 #[repr(C)]
 #[derive(Debug)]
 pub struct DLManagedTensorVersioned {
-    /// The version of the layout.
+    /// The version of the DLPack structures, which determines the layout of this structure.
     pub version: DLPackVersion,
     /// A pointer for the producer's own use.
     pub manager_ctx: *mut c_void,

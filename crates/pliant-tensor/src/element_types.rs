@@ -14,7 +14,7 @@ mod sealed {
 /// `size_of::<Self>()` equals `DTYPE.size()`, and all bytes accepted by `is_valid` are valid values
 /// of the type.
 pub unsafe trait Element: Copy + Send + Sync + sealed::Sealed + 'static {
-    /// The corresponding element type.
+    /// The element type of tensors whose elements have this Rust type.
     const DTYPE: DType;
 
     /// Whether the raw bytes are valid elements, so that they can be viewed as a slice of `Self`.

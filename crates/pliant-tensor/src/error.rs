@@ -21,18 +21,18 @@ pub enum TensorError {
     },
     /// A view refers to bytes outside its storage.
     OutOfBounds {
-        /// The first byte of the view, relative to the storage.
+        /// The offset of the first byte of the view from the start of the storage, in bytes.
         begin: i128,
-        /// The end of the view, one past its last byte, relative to the storage.
+        /// The offset of the end of the view (one past its last byte) from the start of the storage, in bytes.
         end: i128,
         /// The size of the storage in bytes.
         storage: usize,
     },
     /// The element type of the tensor is not the requested one.
     DTypeMismatch {
-        /// The requested type.
+        /// The element type that the caller requested.
         expected: DType,
-        /// The type of the tensor.
+        /// The element type of the tensor.
         actual: DType,
     },
     /// The tensor does not have the shape or rank that the operation requires.
@@ -51,7 +51,7 @@ pub enum TensorError {
     },
     /// The number of elements of the data does not match the shape.
     LengthMismatch {
-        /// The number of elements of the shape.
+        /// The number of elements that the shape requires.
         expected: usize,
         /// The number of elements of the data.
         actual: usize,

@@ -53,7 +53,8 @@ pub fn round_to_bf16(value: f64) -> bf16 {
 mod tests {
     use super::*;
 
-    /// Checks the rounding of all adjacent pairs of 16-bit floats, and of numbers around the midpoints between them.
+    /// Checks the rounding `of` to a 16-bit float format, for all values of the format and for numbers around the midpoints of
+    /// adjacent values. `next` converts the bits of a 16-bit float to its value.
     fn check(next: impl Fn(u16) -> f64, of: impl Fn(f64) -> u16) {
         for bits in 0..0x7bff_u16 {
             let (low, high) = (next(bits), next(bits + 1));

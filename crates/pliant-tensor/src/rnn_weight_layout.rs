@@ -33,7 +33,7 @@ pub struct StateProduct {
     pub first: usize,
     /// The number of gates that the matrix product computes.
     pub gates: usize,
-    /// The number of columns of a panel of the weights.
+    /// The number of columns of a panel of the recurrent weights in this matrix product.
     pub width: usize,
 }
 

@@ -17,9 +17,9 @@ use crate::statement_traversal::{map_operands, uses_any};
 /// checks and the statement use.
 #[derive(Clone, Debug)]
 pub enum Guard {
-    /// Binds the variable to the value. The guards after this one and the statement use the variable.
+    /// A binding of a variable to a value. The guarded statement and later guards of the same list use the variable.
     Bind(Var, Expr),
-    /// Checks that the condition holds; otherwise the function fails with the message.
+    /// A run-time check of a condition. If the condition does not hold, the loop function fails with the message.
     Check(Expr, Arc<str>),
 }
 
@@ -41,12 +41,13 @@ impl Guard {
     }
 }
 
-/// Whether any guard depends on the variable `var`, directly or through a variable that another guard in the list binds.
+/// Whether any of the guards (run-time checks and bindings) depends on the variable `var`, directly or through a variable that
+/// another guard in the list binds.
 pub fn any_depends_on(f: &PrimFunc, guards: &[Guard], var: Var) -> bool {
     guards.iter().any(|g| uses_any(f, g.expr(), &|v| v == var))
 }
 
-/// Whether an expression uses a variable that a guard binds.
+/// Whether an expression uses a variable that one of the guards (run-time checks and bindings) binds.
 pub fn uses_guard_variable(f: &PrimFunc, guards: &[Guard], e: Expr) -> bool {
     let bound = |v: Var| guards.iter().any(|g| matches!(g, Guard::Bind(var, _) if *var == v));
     uses_any(f, e, &bound)
@@ -117,7 +118,8 @@ impl Bindings {
         self.guarded.insert(e, new);
     }
 
-    /// Returns a variable that is bound to the expression `e`. If no guard binds such a variable yet, adds one to `guards`.
+    /// Returns a variable that is bound to the expression `e` in front of the statement. If there is no such variable yet, adds its
+    /// binding to `guards`.
     pub fn bind(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
         let var = *self.vars.entry(e).or_insert_with(|| {
             let var = f.add_var("loaded", VarTy::Value(f.expr_ty(e)));

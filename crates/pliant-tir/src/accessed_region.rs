@@ -33,13 +33,13 @@ pub struct EnclosingLoop {
 /// The range of indices of one dim.
 #[derive(Clone, Debug)]
 pub struct DimRange {
-    /// The first index of the range.
+    /// The first index in the range of indices of this dim.
     pub min: Expr,
-    /// The first index as a sum: (terms, constant). A term is (expression, factor).
+    /// The first index of the range, written as a sum: (terms, constant). A term is (expression, factor).
     pub min_terms: (Vec<(Expr, i64)>, i64),
     /// The number of indices in the range.
     pub extent: Expr,
-    /// Whether the range is the whole dim.
+    /// Whether the range covers the whole dim of the buffer.
     pub is_whole: bool,
 }
 
@@ -169,7 +169,8 @@ struct IndexRange {
     extent: Expr,
 }
 
-/// Returns the range of one index of an access; `None` if the index is not linear in the variables of the inner loops.
+/// Returns the range of the index of an access in dim `dim`. Returns `None` if the index is not linear in the variables of the
+/// loops between the analysed statement and the access.
 fn index_range(f: &mut PrimFunc, access: &Access, dim: usize) -> Option<IndexRange> {
     let is_inner = |v: Var| access.inner.iter().any(|l| l.var == v);
     let linear = linear_index(f, access.indices[dim], &is_inner)?;
@@ -209,7 +210,8 @@ fn index_range(f: &mut PrimFunc, access: &Access, dim: usize) -> Option<IndexRan
     Some(range)
 }
 
-/// Returns the smallest range that contains all ranges; `None` if the ranges differ in more than constants.
+/// Returns the smallest range that contains all ranges. Returns `None` if the first indices of two ranges differ by more than a
+/// constant, or if the ranges have different extents that are not constant.
 fn union(f: &mut PrimFunc, ranges: &[IndexRange]) -> Option<DimRange> {
     let first = ranges.first()?;
     if !ranges.iter().all(|r| r.terms == first.terms) {
@@ -296,7 +298,8 @@ pub fn inside_condition(
     Some(f.binary(BinOp::And, at_least, below))
 }
 
-/// The smallest and the largest value of an index, if all loops that it uses have constant ranges.
+/// Returns the smallest and the largest value of an index. Returns `None` unless the index is linear in the variables of loops with
+/// constant ranges.
 fn constant_bounds(f: &PrimFunc, index: Expr, loops: &[EnclosingLoop]) -> Option<(i64, i64)> {
     let linear = linear_index(f, index, &|v| loops.iter().any(|l| l.var == v))?;
     let (mut low, mut high) = (0i64, 0i64);

@@ -108,7 +108,7 @@ struct Checker {
     bindings: Bindings,
     /// The loops around the current statement, outermost first.
     loops: Vec<Loop>,
-    /// The first error that was found, if any.
+    /// The first error that was found in the function; `None` if there is none so far.
     error: Option<LowerError>,
 }
 

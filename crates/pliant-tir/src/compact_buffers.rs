@@ -178,7 +178,8 @@ fn innermost_user(f: &PrimFunc, s: Stmt, buffer: Buffer) -> Option<(Stmt, usize)
     }
 }
 
-/// Returns a statement in which `small` replaces `large`, with indices relative to the start of the region `region`.
+/// Returns a statement in which the buffer `small` replaces the buffer `large`. Indices become relative to the start of `region`,
+/// the part of `large` that `small` contains.
 fn with_buffer(
     f: &mut PrimFunc,
     s: Stmt,

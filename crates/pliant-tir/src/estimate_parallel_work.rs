@@ -13,7 +13,7 @@ use crate::statement_traversal::{children, map_stmts};
 const SYMBOLIC_ITERATIONS: i64 = 64;
 /// The number of stores, each of a scalar or a vector, that take about a microsecond.
 const STORES_PER_GRAIN: i64 = 500;
-/// Maximum work of an iteration, in grains of about a microsecond.
+/// Maximum estimated work of one iteration of a parallel loop, in grains of about a microsecond. Larger estimates are clamped.
 const MAX_GRAINS: i64 = 1 << 20;
 
 /// Adds the annotation [`PARALLEL_GRAIN`] to the parallel loops of a scheduled function that do not have it.

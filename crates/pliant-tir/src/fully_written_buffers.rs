@@ -49,11 +49,11 @@ pub fn stmt_fully_writes(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
 /// How a statement first accesses the analyzed buffer, over all iterations of the loops around the statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum FirstAccess {
-    /// The statement does not access the buffer.
+    /// The statement does not access the analyzed buffer.
     NoAccess,
-    /// The statement writes every element before it reads any.
+    /// The statement writes every element of the analyzed buffer before it reads any.
     FullWrite,
-    /// The analysis can prove neither of the other cases: the statement may read elements that it has not written.
+    /// The analysis can prove neither of the other cases: the statement may read elements of the buffer that it has not written.
     Unknown,
 }
 
@@ -123,7 +123,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Analyzes a statement that is nested in a statement other than a loop.
+    /// Returns how a statement that is nested in a statement other than a loop first accesses the analyzed buffer.
     fn nested_stmt(&mut self, s: Stmt) -> FirstAccess {
         let outer = std::mem::replace(&mut self.first_direct_loop, self.loops.len());
         let access = self.stmt(s);

@@ -83,7 +83,8 @@ fn partition(f: &mut PrimFunc, s: Stmt, depth: usize) -> Stmt {
 /// A condition that holds in the first iterations of a loop.
 struct Condition {
     expr: Expr,
-    /// The number of first iterations in which the condition holds. It may be negative or larger than the extent of the loop.
+    /// The number of iterations at the start of the loop in which the condition holds. It may be negative or larger than the extent
+    /// of the loop.
     iterations: Expr,
 }
 
@@ -119,10 +120,10 @@ fn removable_conditions(f: &mut PrimFunc, var: Var, body: Stmt) -> Vec<Condition
     found
 }
 
-/// Returns the number of first iterations of the loop over `var` in which a condition holds, whatever the values of the variables
-/// that the body defines. `None` if the condition does not have the form `index < limit`, where the index is linear in these
-/// variables and grows with `var`. `bound` contains the variables that the body defines, and `inner` maps the variables of its
-/// loops to (first value, extent).
+/// Returns the number of iterations, at the start of the loop over `var`, in which a condition holds, whatever the values of the
+/// variables that the body defines. `None` if the condition does not have the form `index < limit`, where the index is linear in
+/// these variables and grows with `var`. `bound` contains the variables that the body defines, and `inner` maps the variables of
+/// its loops to (first value, extent).
 fn iterations_of(
     f: &mut PrimFunc,
     condition: Expr,

@@ -55,10 +55,12 @@ fn is_short(f: &PrimFunc, extent: Expr) -> bool {
 
 /// The quotient and the remainder of a dividend that grows by 0 or 1 in each iteration of a loop.
 struct Counter {
-    /// The dividend. If the counter has a parent, this is the quotient variable of the parent.
+    /// The dividend of the divisions that the counter replaces. If the counter has a parent, this is the quotient variable of the
+    /// parent.
     dividend: Expr,
     divisor: Expr,
-    /// The position of the counter whose quotient is the dividend; `None` if the dividend grows by 1 in each iteration.
+    /// The position, in the list of counters, of the counter whose quotient is the dividend. `None` if the dividend grows by 1 in
+    /// each iteration.
     parent: Option<usize>,
     /// The variables that are bound to the quotient and the remainder in the loop body.
     vars: [Var; 2],
@@ -201,14 +203,16 @@ fn division(f: &PrimFunc, e: Expr) -> Option<(Expr, Expr)> {
     }
 }
 
-/// Whether an expression has the same value in all iterations.
+/// Whether an expression has the same value in all iterations of a loop. `varying` contains the variables that may change between
+/// iterations.
 fn is_invariant(f: &PrimFunc, varying: &FxHashSet<Var>, e: Expr) -> bool {
     let mut calls = false;
     for_each_expr(f, e, |e| calls |= matches!(f.expr(e), ExprData::Call(..)));
     !calls && !reads_memory(f, e) && !uses_any(f, e, &|v| varying.contains(&v))
 }
 
-/// Whether an expression is the loop variable plus an invariant expression.
+/// Whether an expression grows by 1 in each iteration of the loop over `var`: it is `var` plus or minus expressions that are the
+/// same in all iterations.
 fn grows_by_one(f: &PrimFunc, varying: &FxHashSet<Var>, var: Var, e: Expr) -> bool {
     let grows = |e: Expr| grows_by_one(f, varying, var, e);
     let invariant = |e: Expr| is_invariant(f, varying, e);

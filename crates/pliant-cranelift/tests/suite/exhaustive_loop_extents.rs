@@ -460,7 +460,7 @@ impl GuardedMemory {
     }
 }
 
-/// The memory and the worker team that all runs share.
+/// The memory and the worker team that all runs of compiled loop nests share.
 struct Fixture {
     inputs: [GuardedMemory; 2],
     outputs: [GuardedMemory; 2],

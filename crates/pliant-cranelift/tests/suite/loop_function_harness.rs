@@ -12,7 +12,7 @@ use pliant_tensor::CheckFailure;
 use pliant_tensor::{DLDataType, DLDevice, DType};
 use pliant_tir::code_generator_vectors::VECTOR_BYTES;
 
-/// The sizes at which most tests run.
+/// The numbers of elements with which most tests run a compiled function.
 pub const SIZES: [usize; 10] = [0, 1, 2, 3, 7, 8, 17, 33, 64, 1000];
 
 /// A Rust type that can be an element of a tensor argument.

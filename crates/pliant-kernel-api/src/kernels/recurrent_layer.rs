@@ -190,7 +190,7 @@ impl Layer<'_, '_> {
         Ok(sum)
     }
 
-    /// Returns the bias of one gate of one hidden unit. `biases` is the number of packed biases per unit.
+    /// Returns the bias of gate `gate` of hidden unit `unit` in direction `d`. `biases` is the number of packed biases per unit.
     fn bias(&self, d: i64, gate: i64, biases: i64, unit: i64) -> Result<f64> {
         self.packed("bias", d, packed_position(unit, (gate, biases), (0, 1), UNITS as i64))
     }
@@ -216,7 +216,7 @@ impl Layer<'_, '_> {
         Err("no product of state and weights computes this gate".into())
     }
 
-    /// Returns the peephole weight of one gate of one hidden unit.
+    /// Returns the peephole weight of gate `gate` of hidden unit `unit` in direction `d`; 0 if the call omits peephole weights.
     fn peephole(&self, d: i64, gate: i64, unit: i64) -> Result<f64> {
         self.args.get_or("peepholes", &[d, gate * self.hidden + unit], 0.0)
     }

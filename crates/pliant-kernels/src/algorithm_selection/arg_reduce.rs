@@ -9,7 +9,7 @@ pub const MIN_ROW_AT_A_TIME_COLUMNS: usize = 96;
 pub fn unit() -> usize {
     pliant_machine::Machine::host().rates.copied
 }
-/// Number of elements of a piece of work, which takes a thread about 4 microseconds.
+/// Number of row elements that a thread processes as one piece of work of argmin or argmax, which takes about 4 microseconds.
 pub fn piece() -> usize {
     4 * unit()
 }

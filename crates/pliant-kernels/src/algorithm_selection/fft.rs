@@ -10,7 +10,7 @@ pub fn row_operations(length: usize) -> usize {
 pub fn unit() -> usize {
     pliant_machine::Machine::host().rates.copied
 }
-/// Number of operations of a piece of work, which takes a thread about 16 microseconds.
+/// Number of operations of Fourier transforms that a thread computes as one piece of work, which takes about 16 microseconds.
 pub fn piece() -> usize {
     16 * unit()
 }

@@ -17,7 +17,7 @@ pub fn copied_unit() -> usize {
     Machine::host().rates.copied
 }
 
-/// The number of pieces into which large amounts of work are divided.
+/// The number of pieces into which a kernel divides a large amount of work for the threads of the worker team.
 pub fn pieces() -> usize {
     Machine::host().pieces()
 }
@@ -35,16 +35,16 @@ pub const MIN_BLOCK_ROWS: usize = 96;
 /// "Products with packed weights").
 pub const MEMORY_BOUND_ROWS: usize = 4;
 
-/// Whether a matrix product with `m` rows is divided by rows instead of by panels: if the rows fill
-/// two blocks of [`MIN_BLOCK_ROWS`]. With two threads, 256 rows divided by rows reach 96 to 97 % of
-/// the peak, and 64 rows divided by panels reach 95 to 96 % (table "Products with packed weights").
+/// Whether the work of a matrix product with `m` rows is divided among threads by rows of A, instead of by panels (groups of
+/// columns) of B. It is divided by rows if the rows fill two blocks of [`MIN_BLOCK_ROWS`]. With two threads, 256 rows divided by
+/// rows reach 96 to 97 % of the peak, and 64 rows divided by panels reach 95 to 96 % (table "Products with packed weights").
 pub const fn cuts_rows_first(m: usize) -> bool {
     m >= 2 * MIN_BLOCK_ROWS
 }
 
-/// Whether all threads get equal numbers of panels, so that the rows need not be divided as well.
-/// The rule was measured only for few rows and six panels, which reach 53 to 76 % of the peak with
-/// two threads (table "Products with packed weights").
+/// Whether a division of a matrix product by panels (groups of columns of B) gives equal numbers of panels to all threads, so that
+/// its rows need not be divided as well. The rule was measured only for few rows and six panels, which reach 53 to 76 % of the peak
+/// with two threads (table "Products with packed weights").
 pub fn panels_suffice(panels: usize) -> bool {
     panels >= pieces() / 2 && panels.is_multiple_of(pieces() / 4)
 }

@@ -6,7 +6,7 @@
 pub fn unit() -> usize {
     pliant_machine::Machine::host().rates.multiply_adds / 32
 }
-/// Number of elements of a piece of work, which takes a thread about 16 microseconds.
+/// Number of row elements for which a thread computes softmax as one piece of work, which takes about 16 microseconds.
 pub fn piece() -> usize {
     16 * unit()
 }

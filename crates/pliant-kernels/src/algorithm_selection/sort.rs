@@ -47,7 +47,8 @@ pub fn unit(algorithm: Algorithm) -> usize {
     };
     unit.max(1)
 }
-/// Number of elements of a piece of work, which takes a thread about 16 microseconds.
+/// Number of row elements that a thread sorts as one piece of work, which takes about 16 microseconds. `unit` is the number of
+/// elements that the algorithm processes per microsecond.
 pub fn piece(unit: usize) -> usize {
     16 * unit
 }

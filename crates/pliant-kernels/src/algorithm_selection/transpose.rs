@@ -17,7 +17,7 @@ pub const SQUARE_TILE: usize = 32;
 pub fn unit() -> usize {
     pliant_machine::Machine::host().rates.copied / 4
 }
-/// Number of elements of a piece of work, which takes a thread about 16 microseconds.
+/// Number of elements that a thread transposes as one piece of work, which takes about 16 microseconds.
 pub fn piece() -> usize {
     16 * unit()
 }

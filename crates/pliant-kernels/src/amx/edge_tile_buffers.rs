@@ -13,7 +13,7 @@ const WORDS: usize = LINE / size_of::<u32>();
 #[repr(C, align(64))]
 pub struct Edge<T> {
     b: [u32; WORDS * BLOCK_COLUMNS],
-    /// The sums of the block, before they are copied to C.
+    /// The sums (results) of the block of the matrix product, before they are copied to C.
     pub c: [T; TILE_ROWS * BLOCK_COLUMNS],
 }
 

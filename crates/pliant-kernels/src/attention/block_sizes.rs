@@ -17,11 +17,11 @@ const LINE: usize = 16;
 /// this memory.
 pub(super) struct Scratch {
     pub scores: *mut f32,
-    /// The distance between rows of scores, in elements.
+    /// The distance between rows of scores in the scratch memory, in elements.
     pub stride: usize,
-    /// The panels of packed keys; unused if keys are read in place.
+    /// The address of the panels of packed keys; unused if keys are read in place.
     pub keys: *mut f32,
-    /// The rows of packed values, padded to whole vectors; unused if values are read in place.
+    /// The address of the rows of packed values, padded to whole vectors; unused if values are read in place.
     pub values: *mut f32,
     /// The range of keys for which keys and values are packed.
     pub packed: Range<usize>,
@@ -32,13 +32,13 @@ pub(super) struct Blocking {
     /// The range of keys that at least one of the query rows attends to. Its start is rounded down
     /// to the start of a panel.
     pub span: Range<usize>,
-    /// The number of keys of a block.
+    /// Maximum number of keys of a block.
     pub key_step: usize,
-    /// The number of query rows of a block.
+    /// Maximum number of query rows of a block.
     pub rows: usize,
-    /// Whether keys are packed. Otherwise they are read in place.
+    /// Whether keys are copied to packed panels. Otherwise they are read in place.
     pub pack_keys: bool,
-    /// Whether values are packed. Otherwise they are read in place.
+    /// Whether value vectors are copied to packed rows. Otherwise they are read in place.
     pub pack_values: bool,
 }
 

@@ -149,12 +149,12 @@ impl VisibleKeys {
 
 /// The rows of values that [`check_finite`] examines, and its result.
 pub struct FiniteCheck {
-    /// The address of the first element. The field `row` is the distance between rows, in elements.
+    /// The address of the first of the elements to check. The field `row` is the distance between rows, in elements.
     pub from: *const f32,
     pub row: isize,
     pub rows: usize,
     pub columns: usize,
-    /// The result of the check: whether all elements are finite.
+    /// The result of the check: whether all checked elements are finite.
     pub all_finite: bool,
 }
 

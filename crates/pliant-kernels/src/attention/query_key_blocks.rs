@@ -107,7 +107,7 @@ impl Piece<'_> {
         start as usize..end as usize
     }
 
-    /// The address of the result of a row.
+    /// Returns the address of the attention result of a query row of the work item.
     fn out(&self, row: usize) -> *mut f32 {
         let (head, query) = self.head_and_query(row);
         let o = &self.a.out;

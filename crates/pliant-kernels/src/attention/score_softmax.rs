@@ -26,9 +26,9 @@ pub struct Row {
     pub low: usize,
     /// The end (exclusive) of the range of columns to which the row attends.
     pub high: usize,
-    /// The address of the bias of column 0, or null if absent.
+    /// The address of the bias that is added to the score of column 0; null if there is no bias.
     pub bias: *const f32,
-    /// The address of the mask of column 0, or null if absent.
+    /// The address of the mask element for the score of column 0; null if there is no mask.
     pub mask: *const u8,
     /// The maximum score of the row so far.
     pub largest: f32,
@@ -56,7 +56,7 @@ impl Row {
 pub struct ScoreBlock<'a> {
     /// The address of the first score. Each row has space for `width` elements.
     pub scores: *mut f32,
-    /// The distance between rows of scores, in elements.
+    /// The distance in memory between adjacent rows of scores, in elements.
     pub stride: usize,
     /// The number of columns of the block, a multiple of the lanes of a vector.
     pub width: usize,
@@ -72,9 +72,9 @@ pub struct ScoreBlock<'a> {
     pub mask_stride: isize,
     /// The score of the columns that the mask hides.
     pub masked_score: f32,
-    /// Whether the bias is added after masking.
+    /// Whether the bias is added to the scores after masking instead of before.
     pub mask_before_bias: bool,
-    /// The result of rows whose weights are all 0.
+    /// The result of attention for rows whose softmax weights are all 0.
     pub fully_masked: f32,
     /// Whether a row whose weights are NaN is treated as fully masked: its result is
     /// `fully_masked`, as for a row whose weights are all 0.

@@ -16,11 +16,11 @@ use pliant_machine::isa::Isa;
 /// The epilogue `clip(x + bias[j] + residual[i, j], low, high)`, in which NaN propagates.
 #[derive(Clone, Copy, Debug)]
 pub struct ClipEpilogue {
-    /// The address of the bias of the first column, or null if absent.
+    /// The address of the biases, one for each column of the results; null if there is no bias.
     bias: *const f32,
     /// The residual, a tensor that is added to the results; `None` if there is none.
     residual: Option<Residual>,
-    /// The clip bounds; infinite if there is no clip.
+    /// The lower and the upper limit to which results are clipped; infinite if they are not clipped.
     bounds: (f32, f32),
 }
 
@@ -61,11 +61,11 @@ impl ClipEpilogue {
 /// The epilogue `clip(x + bias[j], low, high)` of the columns of a tile.
 #[derive(Clone, Copy, Debug)]
 pub struct BiasAndClip<T> {
-    /// The address of the bias of the first column, or null.
+    /// The address of the bias of the tile's first column; null if there is no bias.
     pub bias: *const T,
-    /// The lower limit of the results.
+    /// The lower limit to which results are clipped.
     pub low: T,
-    /// The upper limit of the results.
+    /// The upper limit to which results are clipped.
     pub high: T,
 }
 

@@ -12,7 +12,8 @@ use super::{Epilogue, EpilogueTile, Position, Residual};
 
 /// Maximum number of columns of a tile for this implementation: half of an AVX-512 vector.
 const MAX_COLUMNS: usize = 8;
-/// Maximum number of elements that are processed as one long row.
+/// Maximum number of elements that are processed together: rows of a tile of few columns are treated as one long row up to this
+/// length.
 const MAX_ELEMENTS: usize = 128;
 /// Minimum number of rows of a tile for which [`finish`] is faster than a row-by-row loop, if the rows of the tile have gaps
 /// between them in memory. [`finish`] then copies several rows to contiguous memory, and back after the epilogue. Tiles of

@@ -203,7 +203,7 @@ impl Residual {
 pub struct EpilogueTile {
     /// The address of the first result of the tile.
     pub data: *mut f32,
-    /// The distance between rows, in elements.
+    /// The distance in memory between adjacent rows of the tile, in elements.
     pub row_stride: isize,
     /// The number of rows of the tile.
     pub rows: usize,

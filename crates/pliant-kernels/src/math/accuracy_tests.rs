@@ -219,12 +219,13 @@ fn hard_angles() -> impl Iterator<Item = f32> {
     })
 }
 
-/// Returns the largest error, and the argument with this error.
+/// Returns the largest of the given pairs of error and argument. If all errors are 0, returns 0 and the argument `zero`.
 fn worst<X: Copy>(errors: impl Iterator<Item = (f64, X)>, zero: X) -> (f64, X) {
     errors.fold((0.0, zero), |a, b| if b.0 > a.0 { b } else { a })
 }
 
-/// The largest error of a function in float32, and its argument.
+/// Returns the largest error, in ulp, of the float32 implementation of a function at the given arguments, and the argument with
+/// this error.
 fn worst_single(row: &MeasuredFn, arguments: impl Iterator<Item = f32>) -> (f64, f32) {
     let used = |x: &f32| !row.limited || f64::from(x.abs()) <= f32::TRIG_LIMIT || x.is_nan();
     let errors =
@@ -232,7 +233,7 @@ fn worst_single(row: &MeasuredFn, arguments: impl Iterator<Item = f32>) -> (f64,
     worst(errors, 0.0)
 }
 
-/// The error of `got` in float64 ulp; 0 if both values are NaN.
+/// Returns the error of `got` in float64 ulp; 0 if both values are NaN.
 fn ulps_double(got: f64, expected: f64) -> f64 {
     if got == expected || (got.is_nan() && expected.is_nan()) {
         return 0.0;
@@ -255,8 +256,8 @@ fn hardest_double(row: &MeasuredFn) -> (f64, f64) {
     worst(known.iter().map(|k| (error(k), k.0)), 0.0)
 }
 
-/// The largest error of a function in float64 in ulp, and its argument. The reference is the crate
-/// `libm`, which is the same on every machine; for GELU, the reference is a list of values.
+/// Returns the largest error, in ulp, of the float64 implementation of a function, and the argument with this error. The reference
+/// is the crate `libm`, which is the same on every machine; for GELU, the reference is a list of values.
 fn worst_double(row: &MeasuredFn) -> (f64, f64) {
     if row.name == "gelu" {
         let errors = gelu_values::GELU.iter().map(|&(x, y)| (ulps_double((row.double)(x), y), x));

@@ -19,9 +19,9 @@ use crate::simd::register_transpose::transpose_matrix;
 use crate::simd::{Lanes, MathLanes, load};
 use pliant_machine::isa::{Isa, Vectors};
 
-/// Maximum number of rows of the widest tile.
+/// Maximum number of rows of a register tile that has the maximum number of columns.
 pub const ROWS: usize = 6;
-/// Maximum number of rows of any tile.
+/// Maximum number of rows of a register tile of any width.
 pub const MAX_ROWS: usize = 12;
 
 /// A segment of the inner dimension `k` of a matrix product: adjacent columns of A, and the
@@ -136,7 +136,7 @@ pub fn prefetch_line(address: *const u8) {
     let _ = address;
 }
 
-/// A micro-kernel that computes tiles of one size.
+/// A micro-kernel: a function that computes register tiles of one size.
 pub type TileFn<T> = unsafe fn(&Tile<'_, T>);
 
 /// Micro-kernels for all tile sizes, indexed by the number of vectors minus one, then by the number
@@ -160,7 +160,7 @@ pub struct MicroKernels<T: 'static> {
 type TransposeFn<T> = unsafe fn((*const T, isize), (*mut T, isize), usize, usize);
 
 impl<T> MicroKernels<T> {
-    /// Returns the number of columns of the widest tile.
+    /// Returns the number of columns of the widest register tile for which there is a micro-kernel.
     pub fn columns(&self) -> usize {
         self.lanes * self.tables[0][0].len()
     }

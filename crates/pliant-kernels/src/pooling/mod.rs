@@ -184,7 +184,7 @@ trait Reduction<L> {
     unsafe fn finish_each(so_far: L, rows: f32, columns: *const f32) -> L;
 }
 
-/// The maximum of the elements; NaN if an element is NaN.
+/// The reduction of a pooling window to the maximum of its elements; NaN if an element is NaN.
 struct Max;
 
 impl<L: MathLanes<Elem = f32>> Reduction<L> for Max {
@@ -213,7 +213,7 @@ impl<L: MathLanes<Elem = f32>> Reduction<L> for Max {
     }
 }
 
-/// The mean of the elements; NaN if the window has no elements.
+/// The reduction of a pooling window to the mean of its elements; NaN if the window has no elements.
 struct Mean;
 
 impl<L: MathLanes<Elem = f32>> Reduction<L> for Mean {

@@ -52,7 +52,7 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    /// Returns the number of columns of the widest tile.
+    /// Returns the number of columns of the widest tile for which there is a micro-kernel.
     pub fn columns(&self) -> usize {
         self.lanes * self.table[0].len()
     }

@@ -74,7 +74,7 @@ pub struct QuantizedGemm {
     pub a_row: i64,
     /// Whether A is int8 instead of uint8.
     pub a_signed: bool,
-    /// The zero points of the rows of A; null if all are 0.
+    /// The address of the zero points of A, one for each row; null if all are 0.
     pub a_zeros: *const i32,
     /// The distance between the zero points of adjacent rows, in elements: 0 if all rows share one
     /// zero point.
@@ -83,9 +83,9 @@ pub struct QuantizedGemm {
     pub b: *const i8,
     /// Number of columns of a panel of B.
     pub width: i64,
-    /// The sum of each column of B.
+    /// The address of the sums of the elements of B, one for each column.
     pub sums: *const i32,
-    /// The zero points of the columns of B; null if all are 0.
+    /// The address of the zero points of B, one for each column; null if all are 0.
     pub b_zeros: *const i32,
     /// The address of C, whose rows are contiguous; null if the epilogue writes 8-bit results
     /// instead.

@@ -36,19 +36,19 @@ pub struct Requantization {
 /// times the sum of its column of the right operand.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ZeroPoints {
-    /// The zero points of the rows; null if all are 0.
+    /// The address of the zero points of the rows of the left operand; null if all are 0.
     pub zeros: *const i32,
     /// The distance between the zero points of adjacent rows, in elements.
     pub stride: i64,
     /// A number that is added to each zero point, because the micro-kernel adds the same number to each byte of the left operand:
     /// 128 if it makes signed bytes unsigned, otherwise 0.
     pub offset: i32,
-    /// The sum of each column of the right operand; null if all zero points are 0.
+    /// The address of the sums of the columns of the right operand; null if all zero points are 0.
     pub column_sums: *const i32,
 }
 
 impl ZeroPoints {
-    /// The value for an operand whose zero points are all 0.
+    /// The zero points of a left operand whose zero points are all 0.
     pub const NONE: ZeroPoints =
         ZeroPoints { zeros: null(), stride: 0, offset: 0, column_sums: null() };
 

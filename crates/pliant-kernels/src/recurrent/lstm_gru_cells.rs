@@ -32,10 +32,9 @@ pub struct Units {
     pub groups: usize,
     /// The number of units in the panel, without padding.
     pub units: usize,
-    /// The matrix product of state and weights, and the stride between its rows in elements.
+    /// The address of the matrix product of state and recurrent weights, and the stride between its rows in elements.
     pub sums: (*const f32, usize),
-    /// The products of input and weights for all gates, and the stride between their rows; in
-    /// elements.
+    /// The address of the matrix product of input and input weights for all gates, and the stride between its rows in elements.
     pub gates: (*const f32, usize),
     /// The address of the biases of all gates.
     pub bias: *const f32,
@@ -45,9 +44,9 @@ pub struct Units {
     /// The previous output state, and the stride between its rows in elements. All states have this
     /// stride.
     pub before: (*const f32, usize),
-    /// The destination of the next output state.
+    /// The address to which the next output state is written.
     pub after: *mut f32,
-    /// The cell state of an LSTM, or the update gate of a GRU.
+    /// The address of the cell state of an LSTM, or of the update gate of a GRU.
     pub c: *mut f32,
     /// The destination of the product of the reset gate and the state. Used only for a GRU whose
     /// reset gate applies to the state.

@@ -89,9 +89,9 @@ const MAX_LANES: usize = 16;
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Window {
-    /// The index of the window's first element in the row.
+    /// The index, in the image row, of the first element of the window.
     first: usize,
-    /// For each result, the offset of its input from the first element of the window, in elements.
+    /// For each of the adjacent results, the offset of its input from the first element of the window, in elements.
     offsets: [u32; MAX_LANES],
     /// Whether the window (range of an image row) fits in one vector.
     fits_vector: bool,

@@ -23,19 +23,20 @@ pub trait Unary {
     /// `None` if `value` supports all arguments.
     const PLATFORM: Option<fn(f64) -> f64> = None;
 
-    /// Computes the function with the primitive operations of `b`.
+    /// Returns the function's value for `x`, computed with the primitive operations of `b`.
     fn value<B: MathOps>(b: &mut B, x: &B::V) -> B::V;
 }
 
 /// An elementary function of two numbers.
 pub trait Binary {
-    /// Computes the function with the primitive operations of `b`.
+    /// Returns the function's value for `x` and `y`, computed with the primitive operations of `b`.
     fn value<B: MathOps>(b: &mut B, x: &B::V, y: &B::V) -> B::V;
 }
 
 /// An elementary function of two float32 numbers that is computed in float64.
 pub trait InDouble {
-    /// Computes the function with the primitive operations of `b`, for all operands.
+    /// Returns the function's value for `x` and `y`, computed with the primitive operations of `b`. The result is valid for all
+    /// operands.
     fn value<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> B::V;
 
     /// Computes the function with fewer operations; the result is valid for most operands. Also

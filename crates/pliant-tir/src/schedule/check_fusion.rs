@@ -98,9 +98,9 @@ fn with_guards_in_front(f: &mut PrimFunc, mut guards: Vec<Guard>, stage: &Stage)
 /// The bounds of integers that checks establish.
 #[derive(Default)]
 struct KnownBounds {
-    /// Expressions that are not negative.
+    /// Expressions that the checks establish to be non-negative.
     non_negative: Vec<Expr>,
-    /// Pairs of an expression and its exclusive upper bound.
+    /// Pairs of an expression and the exclusive upper bound that the checks establish for it.
     below: Vec<(Expr, Expr)>,
 }
 

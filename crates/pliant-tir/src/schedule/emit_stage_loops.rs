@@ -44,9 +44,9 @@ const MIN_REDUCTION_LENGTH: i64 = 4;
 /// the lanes would cost more than everything else.
 const LONG_REDUCTION: i64 = 32;
 
-/// The maximum distance of elements that adjacent values of an axis access, in elements, if dims that the axis does not index
-/// follow the dim that it indexes. Such accesses are vectorized as strided. Vectors of elements that are farther apart touch a
-/// cache line for each lane.
+/// Maximum distance, in elements, between the elements that adjacent values of an axis access, for which the access counts as
+/// strided and is vectorized. The limit applies if the buffer has dims that the axis does not index after the dim that it indexes.
+/// Vectors of elements that are farther apart touch a cache line for each lane.
 const MAX_DISTANCE: i64 = 8;
 
 /// How the address of an access depends on an axis.

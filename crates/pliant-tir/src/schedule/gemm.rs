@@ -44,7 +44,7 @@ struct AxisUse {
     dim: usize,
     /// The factor of the axis in the index; `None` for 1.
     factor: Option<Expr>,
-    /// Whether the index is the axis alone.
+    /// Whether the index of the dim consists of the axis alone, without a factor or other terms.
     is_whole_index: bool,
 }
 
@@ -73,7 +73,7 @@ pub(super) struct MatmulPlan {
     pub loop_reductions: Vec<Var>,
     /// The axes over which the kernel itself iterates.
     call_vars: Vec<Var>,
-    /// Whether the results are added to the previous contents of C.
+    /// Whether the results of the matmul are added to the previous contents of C instead of replacing them.
     pub accumulate: bool,
     /// The number of columns of a panel, if B is packed into panels; otherwise `None`.
     pub width: Option<Expr>,
@@ -201,11 +201,11 @@ fn operand(f: &PrimFunc, e: Expr, dtype: DType) -> Option<Operand> {
 
 /// A right operand that is packed into panels.
 struct PackedPanels {
-    /// The axis of the columns of B.
+    /// The axis of the stage that indexes the columns of the packed right operand B.
     column: Var,
-    /// The axis of the rows of B.
+    /// The axis of the stage that indexes the rows of the packed right operand B.
     row: Var,
-    /// The number of columns of a panel.
+    /// The number of columns of a panel of the packed right operand B.
     width: Expr,
 }
 
@@ -501,7 +501,7 @@ impl MatmulPlan {
             .expect("every access of a stage has one index for each dim of the buffer")
     }
 
-    /// Returns the extent of a dim of the kernel call; 1 if the stage has no such dim.
+    /// Returns the number of elements along a dim of the kernel call; 1 if the stage has no such dim.
     fn extent(f: &mut PrimFunc, d: &Option<Dim>) -> Expr {
         d.as_ref().map_or_else(|| f.int(1), |d| d.extent)
     }

@@ -23,13 +23,13 @@ use pliant_ir::tir::{BinOp, Expr, ForKind, PrimFunc, Stmt, StmtData, Var};
 use pliant_machine::Machine;
 use pliant_machine::cost_model::BLOCK_DEPTH;
 
-/// Maximum number of rows of a block: the number of rows that the kernels process at once.
+/// Maximum number of rows in a block of a matmul's results: the number of rows that the kernels process at once.
 pub(super) fn max_rows() -> i64 {
     Machine::host().block_rows(BLOCK_DEPTH, TILE_ROWS as usize) as i64
 }
-/// Maximum number of rows of a block if B is not packed.
+/// Maximum number of rows in a block of a matmul's results if the right operand is not packed.
 pub(super) const MAX_UNPACKED_ROWS: i64 = 192;
-/// Maximum number of panels of a block.
+/// Maximum number of panels (groups of adjacent columns of the right operand) in a block of a matmul's results.
 pub(super) const MAX_PANELS: i64 = 4;
 /// The number of rows of the kernels' register tiles. Blocks have a multiple of this number of rows.
 const TILE_ROWS: i64 = 6;
@@ -57,9 +57,9 @@ pub(super) struct ProductSize {
     pub rows: Expr,
     pub columns: Expr,
     pub inner: Expr,
-    /// The number of columns of a panel.
+    /// The number of columns of a panel (a group of adjacent columns of the right operand).
     pub width: i64,
-    /// Maximum number of rows of a block.
+    /// Maximum number of rows in a block of results.
     pub max_rows: i64,
 }
 
@@ -70,13 +70,13 @@ pub(super) struct Block {
     pub batch: Expr,
     /// The number of matmuls that the block computes. It is more than 1 only if each of them fits into one block.
     pub products: Expr,
-    /// The first row of the block.
+    /// The index of the first row of results in the block.
     pub row: Expr,
-    /// The number of rows of the block.
+    /// The number of rows of results in the block.
     pub rows: Expr,
-    /// The first column of the block, where a panel begins.
+    /// The index of the first column of results in the block, where a panel of the right operand begins.
     pub column: Expr,
-    /// The number of columns of the block.
+    /// The number of columns of results in the block.
     pub columns: Expr,
 }
 
@@ -142,13 +142,13 @@ impl SizeArithmetic<'_> {
 
 /// The number of blocks into which a batch of matmuls is split, and their sizes.
 struct Blocking {
-    /// The number of rows of a block.
+    /// The number of rows of results in a block.
     rows: Expr,
-    /// The number of blocks along the rows.
+    /// The number of blocks into which the rows of results are divided.
     row_blocks: Expr,
-    /// The number of panels of a block.
+    /// The number of panels (groups of adjacent columns of the right operand) in a block.
     panels: Expr,
-    /// The number of blocks along the columns.
+    /// The number of blocks into which the columns of results are divided.
     column_blocks: Expr,
     /// The estimated duration of a block in microseconds, at least 1.
     microseconds: Expr,

@@ -310,7 +310,7 @@ fn split_loops(f: &mut PrimFunc, s: &Stage, max_parts: &mut usize, kind: LoopKin
     }
 }
 
-/// Emits the loop over the only axis of a part, which contains no conditions and no divisions.
+/// Emits the loop over the only axis of `s`, a stage that is one part of a split loop and is not split further.
 fn part_loops(f: &mut PrimFunc, s: &Stage, kind: LoopKind) -> Stmt {
     match kind {
         LoopKind::Serial => unsplit_loops(f, s),

@@ -19,14 +19,14 @@ use super::row_group_fusion::{accesses_buffer, serial_loop};
 use super::{broadcast_multiversioning, emit_stage_loops};
 use crate::statement_traversal::ExprRewriter;
 
-/// The number of columns of a panel if the right operand is not packed.
+/// The number of columns that count as one panel when a matmul is split into blocks, if its right operand is not packed.
 const UNPACKED_PANEL_COLUMNS: i64 = 64;
 
 /// A matmul fused with its epilogue.
 pub(super) struct FusedProduct {
     /// The statement that computes the matmul and the epilogue.
     pub stmt: Stmt,
-    /// The position, among the items of the function, after the last stage of the epilogue.
+    /// The index after the last stage of the epilogue, in the list of the function's stages and other statements.
     pub end: usize,
     /// The buffer that is no longer used, because thread-local tiles contain the results; `None` if there is none.
     pub removed: Option<Buffer>,
@@ -196,7 +196,7 @@ fn distinct_vars(f: &PrimFunc, indices: &[Expr]) -> Option<Vec<Var>> {
 
 /// A thread-local buffer that contains the matmul results of one block.
 struct Tile {
-    /// The buffer that the tile replaces.
+    /// The result buffer of the matmul, which the tile replaces within the block.
     replaced: Buffer,
     memory: Buffer,
     /// The distance between adjacent rows of the tile, in elements.

@@ -263,7 +263,7 @@ struct VectorReduction<'a> {
     lanes: i64,
     /// The number of accumulators.
     unroll: i64,
-    /// The number of full vectors in the row.
+    /// The number of whole vectors in the row that is reduced.
     vectors: Expr,
 }
 

@@ -13,7 +13,7 @@ use super::emit_stage_loops;
 use super::loop_nest_stages::{Access, Item, Stage, is_var};
 use crate::statement_traversal::{ExprRewriter, direct_exprs, for_each_stmt, map_stmts};
 
-/// An access to a buffer: (index of the stage in the group, indices of the element).
+/// An access to a buffer by a row group: (index of the stage in the group, indices of the element).
 type Use = (usize, Box<[Expr]>);
 
 /// A row group: stages that are fused into one parallel loop over rows.
@@ -23,9 +23,9 @@ pub struct Group {
     written: FxHashSet<Buffer>,
     /// The reads and writes of each buffer by the stages of the group.
     users: FxHashMap<Buffer, Vec<Use>>,
-    /// The number of leading axes that all stages of the group share.
+    /// The number of leading axes that all stages of the group share. The parallel loop of the group runs over these axes.
     shared: usize,
-    /// The position of the first stage among the items of the function.
+    /// The index of the group's first stage, in the list of the function's stages and other statements.
     pub first: usize,
 }
 
@@ -44,7 +44,8 @@ fn shareable_axes(f: &PrimFunc, s: &Stage) -> usize {
 }
 
 impl Group {
-    /// Creates a group of one stage.
+    /// Creates a row group of one stage. `first` is the index of the stage in the list of the function's stages and other
+    /// statements.
     pub fn new(f: &PrimFunc, stage: Stage, first: usize) -> Group {
         let shared = shareable_axes(f, &stage);
         let (written, users) = Default::default();

@@ -59,9 +59,9 @@ pub struct Convolution {
     pub weights: *const i8,
     /// Number of columns of a panel of weights; ignored for depthwise convolutions.
     pub width: i64,
-    /// The sum of the weights of each filter.
+    /// The address of the sums of the weights, one for each filter.
     pub sums: *const i32,
-    /// The zero points of the filters; null if all are 0.
+    /// The address of the zero points of the weights, one for each filter; null if all are 0.
     pub w_zeros: *const i32,
     /// The address of the results; null if the epilogue writes 8-bit results instead.
     pub out: *mut i32,
