@@ -245,7 +245,7 @@ def test_kernel_and_function_names_are_separate():
 def test_inputs_must_be_outside_the_match():
     x, y = wildcard(), wildcard()
     product = is_op("relax.matmul")(x, y)
-    with pytest.raises(ValueError, match="input 0 of the rule 'test.r' is computed by its pattern"):
+    with pytest.raises(ValueError, match="input 0 of the rule 'test.r' is the result of a call in its pattern"):
         register_offload_rule("test.r", is_op("relax.exp")(product), "f", [product])
 
 

@@ -212,10 +212,11 @@ fn pipeline(value: &Bound<'_, PyAny>, kwargs: &Bound<'_, PyDict>) -> Result<Pipe
     match (value.extract::<String>(), kwargs.get_item("context")?) {
         (Ok(name), _) => Ok(Pipeline::Named(name)),
         (Err(_), Some(context)) => Ok(Pipeline::Passes(to_pass(value, &context)?)),
-        (Err(_), None) => Err(Error::Type(
-            "option 'pipeline' must be the name of a pipeline, unless option 'context' is a PassContext that runs passes"
-                .into(),
-        )),
+        (Err(_), None) => Err(Error::Type(format!(
+            "option 'pipeline' must be the name of a pipeline (str), got {}: passes are accepted only with option 'context', the \
+             pliant.transform.PassContext under which they run",
+            value.get_type().name()?
+        ))),
     }
 }
 

@@ -19,8 +19,8 @@ use crate::offload::run_codegen::call_dps_packed;
 /// rewritten and before the rules of this crate.
 ///
 /// # Errors
-/// If the pattern can never match, if an input is not part of the pattern or is computed by it, or if the name of the kernel is
-/// invalid.
+/// If the pattern can never match, if an input is not part of the pattern or is the result of a call in it, or if the name of the
+/// kernel is invalid.
 pub fn pattern_rule(
     pattern: FusionPattern,
     inputs: Vec<Pattern>,
@@ -33,7 +33,10 @@ pub fn pattern_rule(
             return Err(format!("input {index} of the rule '{name}' is not part of its pattern"));
         }
         if matches!(input.kind(), PatternKind::Call { .. }) {
-            return Err(format!("input {index} of the rule '{name}' is computed by its pattern"));
+            return Err(format!(
+                "input {index} of the rule '{name}' is the result of a call in its pattern, which the kernel replaces: an input \
+                 must be computed outside of the match (help: declare the operands of this call as inputs instead)"
+            ));
         }
     }
     if kernel.is_empty()
