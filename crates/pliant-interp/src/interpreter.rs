@@ -151,7 +151,7 @@ pub(crate) struct Interpreter<'a> {
     pub module: &'a IRModule,
     pub packed: &'a dyn PackedFuncs,
     pub options: &'a Options,
-    /// Whether the module contains in-place calls.
+    /// Whether the module contains in-place calls. If it does, graph functions copy constants, which these calls may overwrite.
     pub in_place: bool,
     steps_left: u64,
     stop: Arc<AtomicBool>,

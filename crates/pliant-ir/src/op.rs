@@ -309,7 +309,7 @@ impl ArgumentForm {
 pub struct InferError {
     /// The description of the problem, which names operands, dims and types.
     pub message: String,
-    /// How to fix the problem, if known.
+    /// A text that says how to fix the problem; `None` if this is not known.
     pub help: Option<String>,
     /// The attribute whose value alone causes the error, whatever the operands are; `None` for other errors.
     pub attr: Option<Box<str>>,

@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// set.
 #[derive(Clone, Debug)]
 pub struct MayWrite {
-    /// The names of the functions that may write; `None` if the module is unknown.
+    /// The names of the graph functions that may write to their arguments; `None` if the module is unknown.
     names: Option<Arc<FxHashSet<Arc<str>>>>,
     /// Whether a callee that is not known by name may write to its arguments. Such callees are function values and, if the module
     /// is unknown, all global functions.

@@ -14,9 +14,9 @@ use crate::loop_tree::{Loop, outermost, outermost_statement, path_to_loop};
 /// A statement for which dependences are analysed as a whole: a block, or a statement outside of blocks that stores or calls
 /// functions.
 pub(crate) struct Leaf {
-    /// The statement.
+    /// The analysed statement: a block, or a statement outside of blocks.
     pub stmt: Stmt,
-    /// The name of the block, or a description of the statement.
+    /// The name of the block, or a description of the statement, for error messages.
     pub name: String,
     /// The buffers that the statement reads, including those that it also writes.
     pub reads: Vec<Buffer>,
@@ -115,11 +115,12 @@ pub(crate) fn leaves(f: &PrimFunc, s: Stmt) -> Vec<Leaf> {
 /// affect. An outermost statement is a direct part of the function's body, usually a loop nest.
 struct Move {
     block: Leaf,
-    /// The other leaves in the outermost statement that contains the block.
+    /// The statements ([`Leaf`]), other than the moved block, in the outermost statement that contains the moved block.
     around: Vec<Leaf>,
-    /// The leaves between the outermost statement of the block and that of the target.
+    /// The statements ([`Leaf`]) between the outermost statement that contains the moved block and the one that contains the target
+    /// loop.
     between: Vec<Leaf>,
-    /// The leaves in the outermost statement that contains the target loop.
+    /// The statements ([`Leaf`]) in the outermost statement that contains the target loop.
     at_target: Vec<Leaf>,
 }
 

@@ -12,7 +12,7 @@ use crate::error::Step;
 /// A loop of a function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Loop {
-    /// The `For` statement.
+    /// The `For` statement of this loop.
     pub stmt: Stmt,
     /// The loop variable.
     pub var: Var,
@@ -20,7 +20,7 @@ pub(crate) struct Loop {
     pub min: Expr,
     /// The number of iterations.
     pub extent: Expr,
-    /// How the iterations are executed.
+    /// The way in which the iterations of the loop are executed, such as in parallel.
     pub kind: ForKind,
     /// The statement that every iteration executes.
     pub body: Stmt,

@@ -9,9 +9,9 @@ use crate::term_types::{Node, Sym, SymKind};
 /// interval is empty if `min > max`.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// The least member of the set, or `NEG_INF`.
+    /// The least integer in the interval; `NEG_INF` if the interval has no lower bound.
     pub min: i64,
-    /// The greatest member of the set, or `POS_INF`.
+    /// The greatest integer in the interval; `POS_INF` if the interval has no upper bound.
     pub max: i64,
 }
 
@@ -19,19 +19,19 @@ pub struct Bound {
 type End = Option<i128>;
 
 impl Bound {
-    /// `min` of a set without a lower bound.
+    /// The value of the field `min` of an interval without a lower bound.
     pub const NEG_INF: i64 = i64::MIN;
-    /// `max` of a set without an upper bound.
+    /// The value of the field `max` of an interval without an upper bound.
     pub const POS_INF: i64 = i64::MAX;
-    /// The set of all integers.
+    /// The interval that contains all integers.
     pub const EVERYTHING: Bound = Bound { min: Bound::NEG_INF, max: Bound::POS_INF };
 
-    /// The set of the integers from `min` to `max`, both inclusive.
+    /// Creates the interval of the integers from `min` to `max`, both inclusive.
     pub fn new(min: i64, max: i64) -> Bound {
         Bound { min, max }
     }
 
-    /// The set whose only member is `value`.
+    /// Creates the interval that contains only `value`.
     pub fn point(value: i64) -> Bound {
         Bound { min: value, max: value }
     }

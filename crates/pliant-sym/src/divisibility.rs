@@ -8,9 +8,9 @@ use crate::term_types::{Node, Sym, SymKind};
 /// `0 <= base < coeff`.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct ModularSet {
-    /// The distance between adjacent members, at least 0.
+    /// The distance between adjacent members of the set; 0 if the set has only one member.
     pub coeff: i64,
-    /// The only member if `coeff` is 0; otherwise the least non-negative member.
+    /// The least non-negative member of the set or, if `coeff` is 0, its only member.
     pub base: i64,
 }
 
@@ -32,7 +32,7 @@ impl ModularSet {
         ModularSet { coeff: 0, base }
     }
 
-    /// The common residue of all members modulo `m > 0`; `None` if they have different residues.
+    /// Returns the residue modulo `m > 0` that all members of the set have; `None` if they have different residues.
     pub fn residue(self, m: i64) -> Option<i64> {
         let common = if self.coeff == 0 { Some(0) } else { self.coeff.checked_rem(m) };
         if common == Some(0) { floor_mod(self.base, m) } else { None }

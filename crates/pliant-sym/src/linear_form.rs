@@ -9,9 +9,10 @@ use smallvec::SmallVec;
 use crate::term_arena::{Draft, HAS_MOD, SymArena};
 use crate::term_types::{Node, Sym, SymKind, SymList, Term};
 
-/// Maximum number of terms of a linear form. Longer sums stay unfolded, so that a chain of additions takes linear memory.
+/// Maximum number of terms of a linear form. A sum `a + b` that would be longer is stored as `BigAdd(a, b)`, so that a chain of
+/// additions takes linear memory.
 pub(crate) const MAX_TERMS: usize = 128;
-/// Maximum number of factors of a product. Longer products stay unfolded.
+/// Maximum number of factors of a product. A product `a * b` that would have more factors is stored as `BigMul(a, b)`.
 pub(crate) const MAX_FACTORS: usize = 24;
 /// Maximum nesting depth up to which remainders are expanded. Remainders that are nested deeper are treated as atoms.
 const MAX_EXPAND_DEPTH: u32 = 64;

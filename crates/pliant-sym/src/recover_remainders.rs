@@ -9,7 +9,7 @@ use crate::linear_form::{LinearForm, floor_mod};
 use crate::term_arena::{Draft, HAS_DIV, SymArena};
 use crate::term_types::{Node, Sym, SymKind, SymList};
 
-/// Maximum number of rounds of replacements.
+/// Maximum number of times that the rewrite of quotients to remainders is repeated on one linear form.
 const MAX_ROUNDS: usize = 8;
 
 /// An occurrence of a quotient in a linear form: the term that contains it as a factor, and the other factors of this term (the

@@ -11,7 +11,8 @@ use crate::term_analyzer::Analyzer;
 use crate::term_types::{Sym, SymKind, SymList};
 use crate::terms_to_linear_constraints::Constraint;
 
-/// Maximum number of rounds of simplification. A term that still changes is returned unsimplified.
+/// Maximum number of bottom-up passes over a term during its simplification. If the last pass still changes the term, the original
+/// term is returned.
 const MAX_ROUNDS: usize = 8;
 /// Maximum number of nodes of a term. Larger terms are returned unsimplified.
 const MAX_NODES: usize = 4096;

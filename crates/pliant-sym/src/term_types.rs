@@ -63,7 +63,7 @@ impl CmpOp {
 /// `Not`) are integers with the value 0 or 1.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum SymKind<'a> {
-    /// A constant.
+    /// An integer constant.
     Int(i64),
     /// A variable.
     Var(SymVar),
@@ -116,8 +116,9 @@ pub(crate) enum Node {
     Sum(Range),
     Product(Range),
     FloorDiv(Sym, Sym),
-    /// If the divisor is a constant `c` other than 0, the third field is the quotient `a // c`, so that `a % c` can be read as
-    /// `a - c * (a // c)` without creating a term. Otherwise the third field repeats `a`.
+    /// A remainder (dividend, divisor, quotient). If the divisor is a constant `c` other than 0, the third field is the quotient `a
+    /// // c`, so that `a % c` can be read as `a - c * (a // c)` without creating a term. Otherwise the third field repeats the
+    /// dividend `a`.
     FloorMod(Sym, Sym, Sym),
     Min(Range),
     Max(Range),

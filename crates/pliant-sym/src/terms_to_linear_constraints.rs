@@ -20,7 +20,7 @@ const MAX_SPLITS: u32 = 6;
 /// Maximum nesting depth of proofs within proofs.
 const MAX_NESTING: u32 = 2;
 
-/// Maximum number of constraints that are created by multiplying other constraints.
+/// Maximum number of constraints that one step adds to a system by multiplying its constraints by nonnegative terms.
 const MAX_MULTIPLIED: usize = 16;
 /// Maximum divisor for which a case distinction over the residues of the dividend is made.
 const MAX_RESIDUES: i64 = 8;

@@ -9,9 +9,9 @@ use crate::Value;
 /// A call that the VM reports to an instrument.
 #[derive(Debug)]
 pub struct CallEvent<'a> {
-    /// The name of the function whose body contains the call.
+    /// The name of the function whose body contains the reported call.
     pub function: &'a str,
-    /// The index of the call instruction.
+    /// The index of the call instruction among the instructions of the function that contains it.
     pub instruction: usize,
     /// The name of the called function.
     pub callee: &'a str,

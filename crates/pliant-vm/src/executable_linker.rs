@@ -134,22 +134,23 @@ pub(crate) const VOID: u32 = u32::MAX;
 /// The target of a linked call.
 #[derive(Clone, Copy)]
 pub(crate) enum Callee {
-    /// A builtin that is a plain function of its operands, as opposed to one that calls a closure or loop function.
+    /// The call executes a builtin that is a plain function of its operands, as opposed to one that calls a closure or loop
+    /// function.
     Builtin(&'static Builtin, BuiltinFn),
-    /// A compiled loop function, as an index into [`Linked::loop_funcs`].
+    /// The call executes a compiled loop function, the one with this index in [`Linked::loop_funcs`].
     LoopFunc(u32),
-    /// A call through `call_tir_dyn` of the loop function in the first operand. The dims of the shape in the last operand become
-    /// trailing integer arguments.
+    /// The call is a `call_tir_dyn`: it executes the loop function in its first operand. The dims of the shape in its last operand
+    /// become trailing integer arguments.
     LoopFuncDyn,
-    /// A packed function or library function, as an index into [`Linked::packed`].
+    /// The call executes the packed function or library function with this index in [`Linked::packed`].
     Packed(u32),
-    /// A bytecode function, as an index into [`Linked::functions`].
+    /// The call executes the bytecode function with this index in [`Linked::functions`].
     Vm(u32),
-    /// The closure in the first operand.
+    /// The call executes the closure in its first operand. The other operands are the arguments of the closure.
     Closure,
-    /// An allocation of a tensor with its own storage. The tensor is zero-filled unless its first use writes all elements.
+    /// The call allocates a tensor with its own storage. The tensor is zero-filled unless its first use writes all elements.
     Alloc(&'static Builtin, FirstUse),
-    /// A call of `null_value` or `kill_object`, replaced by clearing the register with this index.
+    /// The call is a `null_value` or `kill_object`. The linker replaces it by clearing the register with this index.
     Kill(u32),
 }
 
@@ -212,7 +213,7 @@ pub(crate) enum Entry {
 /// A program after linking: its functions, constants and call targets.
 pub(crate) struct Linked {
     pub(crate) functions: Vec<LinkedFunction>,
-    /// Whether all bytecode functions of the program have machine code.
+    /// Whether all bytecode functions of the program have machine code (native bodies).
     pub(crate) native: bool,
     pub(crate) loop_funcs: Vec<LinkedLoopFunc>,
     pub(crate) packed: Vec<(String, HostFunc)>,

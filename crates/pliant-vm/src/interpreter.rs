@@ -43,7 +43,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) inner: &'a Inner,
     pub(crate) context: &'a mut Context,
     instrument: Option<&'a Instrument>,
-    /// Counts the floating-point operations of library kernels in the current call, for instruments.
+    /// Counts the floating-point operations that library kernels execute during the current call. Instruments receive this number.
     flops: Flops,
     pub(crate) function: usize,
     pub(crate) base: usize,

@@ -9,18 +9,19 @@ use pliant_exec::abi::LoopFn;
 
 /// One version of the machine code of a loop function.
 pub(crate) struct LoopFunctionCode {
-    /// The entry point of the machine code.
+    /// The entry point of this version of the machine code.
     pub(crate) function: LoopFn,
-    /// The error messages of the version's checks, by their status; `None` for those that the executable lists.
+    /// The error messages of the run-time checks in this version, by the status that a failed check returns. If `None`, the
+    /// messages that the executable lists apply.
     pub(crate) messages: Option<Arc<[Arc<str>]>>,
-    /// The owner of the machine code, if it is not an owner of the whole table.
+    /// An object that keeps this version of the machine code alive. `None` if the table of loop functions owns such an object.
     _owner: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// The current version of a loop function's machine code. Calls read it without a lock.
 pub(crate) struct CodeSlot {
     current: AtomicPtr<LoopFunctionCode>,
-    /// All versions, which are kept because calls of older ones may be in progress.
+    /// All versions of the machine code so far. Old versions are kept because calls of them may be in progress.
     versions: Mutex<Vec<Arc<LoopFunctionCode>>>,
 }
 

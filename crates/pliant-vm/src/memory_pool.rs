@@ -70,7 +70,8 @@ struct Pool {
     bytes: usize,
     /// The owner id of the VM that runs on this thread; [`NO_OWNER`] if no VM runs.
     running: u64,
-    /// The number of bytes that the current run has taken and not released.
+    /// The number of bytes of memory that the current run on this thread has taken from the pool or newly allocated, and not
+    /// released.
     taken: usize,
     /// The maximum of `taken` during the current run, or during the last run if none is running.
     peak: usize,

@@ -25,7 +25,7 @@ pub(crate) struct Frame {
     pub(crate) function: u32,
     pub(crate) pc: usize,
     pub(crate) base: usize,
-    /// The register of the caller that receives the result of the callee.
+    /// The register of the calling function that receives the result of its callee.
     pub(crate) dst: u32,
 }
 

@@ -20,7 +20,7 @@ use crate::virtual_machine::Inner;
 pub(crate) struct DeadlineFlag {
     /// The flag that the loop functions and builtins of the run poll.
     pub(crate) interrupt: AtomicBool,
-    /// Whether the deadline set the flag.
+    /// Whether the deadline of the run has passed, which then is the reason for the interrupt.
     expired: AtomicBool,
     in_use: AtomicBool,
 }
@@ -114,7 +114,7 @@ impl Drop for Limit {
     }
 }
 
-/// A map key: a deadline, and a number that makes the key unique.
+/// The key of a run in the table of deadlines: its deadline, and a number that makes the key unique.
 type Key = (Instant, u64);
 
 /// A run with a time limit, in the table of deadlines.

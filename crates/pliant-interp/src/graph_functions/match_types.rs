@@ -12,15 +12,16 @@ use crate::{InterpError, Value};
 
 /// A dim of a value, or an integer scalar, together with the size that its type requires.
 struct Dim<'a> {
-    /// The size that the type requires.
+    /// The size, as a symbolic integer, that the type of the value requires for this dim or scalar.
     want: Sym,
-    /// The size that the value has.
+    /// The size that this dim of the value has, or the value of the scalar.
     actual: i64,
     /// A description of the value for messages, such as `'x'`.
     subject: &'a str,
-    /// The indices of the tuple fields that lead from the value to the dim's tensor.
+    /// The indices of the nested tuple fields that lead from the described value to the tensor, shape or scalar; empty if the value
+    /// is not a tuple.
     path: Vec<usize>,
-    /// The axis of the dim; `None` for scalars.
+    /// The index of this dim in its tensor or shape; `None` for scalars.
     axis: Option<usize>,
 }
 

@@ -21,7 +21,7 @@ impl LoopFrame<'_, '_, '_> {
         if has_inits { self.run_inits(body) } else { Ok(()) }
     }
 
-    /// Runs the init statements of the blocks in a statement.
+    /// Runs the init statements of those blocks in a statement that have an empty reduction axis.
     fn run_inits(&mut self, s: Stmt) -> Result<()> {
         self.interp.step(1)?;
         self.interp.check_stack()?;

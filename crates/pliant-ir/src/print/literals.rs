@@ -38,7 +38,7 @@ pub(crate) fn py_float(value: f64) -> String {
     }
 }
 
-/// The text of NaN, including the sign of `value`.
+/// Returns the text of a NaN with the sign of `value`: `nan` or `-nan`.
 fn nan_text(value: f64) -> &'static str {
     if value.is_sign_negative() { "-nan" } else { "nan" }
 }

@@ -27,7 +27,7 @@ pub(super) struct FuncPrinter<'a, 'm> {
     syms: SymTable,
     /// For each symbol, the function whose signature or body introduces it.
     owners: FxHashMap<SymVar, FuncId>,
-    /// The function whose signature is being printed.
+    /// The function expression whose signature is currently being printed; `None` while no signature is printed.
     signature_of: Option<FuncId>,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn print(
 
 /// An element of the printer's explicit stack: output that remains to be printed.
 enum Pending {
-    /// The bindings of a block from the given index on, and their indentation level.
+    /// The bindings of a block from this index on, to be printed at this indentation level.
     Bindings(Block, usize, usize),
     Block(Block, usize),
     Output(Block, usize),

@@ -46,9 +46,9 @@ pub(super) enum Pending {
         last: bool,
     },
     Line(usize, String),
-    /// The start of a scope of names.
+    /// Opens a scope of variable and buffer names.
     Enter,
-    /// The end of a scope of names.
+    /// Closes the innermost scope of variable and buffer names.
     Leave,
 }
 

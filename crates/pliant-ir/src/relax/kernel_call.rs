@@ -69,7 +69,7 @@ pub struct NewKernelCall {
 }
 
 impl NewKernelCall {
-    /// Starts a call of `kernel`, without operands.
+    /// Creates a call of `kernel` that has no operands and attributes yet.
     pub fn new(kernel: &'static Kernel) -> Self {
         let (operands, axes, attributes) = (Vec::new(), Vec::new(), Vec::new());
         NewKernelCall { kernel, operands, axes, attributes }
@@ -89,8 +89,8 @@ impl NewKernelCall {
         }
     }
 
-    /// Sets the `axes` entry of an operand or a result: for each dim that the kernel declares, the
-    /// index of the tensor's dim or [`NEW_AXIS`].
+    /// Sets the axes of an operand or a result: for each dim that the kernel declares, the index of the tensor's dim or
+    /// [`NEW_AXIS`].
     pub fn axes(mut self, name: &str, axes: impl IntoIterator<Item = i64>) -> Self {
         self.axes.push((name.into(), AttrValue::ints(axes)));
         self
@@ -102,7 +102,7 @@ impl NewKernelCall {
         self
     }
 
-    /// The arguments and the attributes of the call.
+    /// Finishes the call. Returns the arguments and the attributes of the resulting `R.call_kernel`.
     pub fn finish(self) -> (Vec<Expr>, Attrs) {
         let names = self.operands.iter().map(|(name, _)| AttrValue::str(name)).collect();
         let attrs = kernel_attrs(self.kernel, names, self.axes, self.attributes);

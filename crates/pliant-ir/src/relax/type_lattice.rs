@@ -140,7 +140,7 @@ fn shape_fits(func: &mut Function, a: &TensorShape, b: &TensorShape) -> Proof {
     }
 }
 
-/// The parameters, the result type and the purity of a callable.
+/// The signature of a callable: (types of the parameters if known, type of the result, whether calls are pure).
 type Signature<'a> = (Option<&'a [Type]>, Type, bool);
 
 fn callable_fits(func: &mut Function, a: Signature<'_>, b: Signature<'_>) -> Proof {
@@ -212,8 +212,9 @@ fn shape_lca(func: &mut Function, a: TensorShape, b: &TensorShape) -> TensorShap
     }
 }
 
-/// Replaces the symbols of a type by the results of `sym`, and its shape variables by the results of `var`. If a function returns
-/// `None`, the type loses the dim or shape but keeps the remaining information, such as the rank.
+/// Replaces the symbols of a type by the results of the callback `sym`, and its shape variables by the results of the callback
+/// `var`. Where a callback returns `None`, the type loses the dim or the shape but keeps the remaining information, such as the
+/// rank.
 pub fn erase_to_well_defined(
     func: &mut Function,
     ty: Type,

@@ -31,7 +31,7 @@ enum Pending {
     Bindings(Vec<Step>, Vec<Step>, usize, Seq, Seq),
 }
 
-/// A step of a sequence of bindings: a binding, or the start or end of a dataflow block.
+/// An element of a sequence that is compared: a binding, or the start or end of a dataflow block.
 #[derive(Clone, Copy)]
 enum Step {
     Begin,

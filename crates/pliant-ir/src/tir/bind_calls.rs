@@ -30,13 +30,13 @@ pub fn bind_calls(f: &mut PrimFunc) -> Result<(), String> {
 
 struct CallBinder<'a> {
     f: &'a mut PrimFunc,
-    /// Cache: the number of calls in each expression. A shared call counts once per occurrence.
+    /// Cache: the number of calls inside each expression. A shared call counts once per occurrence.
     counts: FxHashMap<Expr, u32>,
-    /// The first error of the pass, if any.
+    /// The first error that was found while calls were bound; `None` if there is none.
     error: Option<String>,
 }
 
-/// Maximum number of calls in an expression. Shared subexpressions can multiply their number.
+/// Maximum number of calls in an expression. A call in a shared subexpression counts once per occurrence.
 pub const MAX_CALLS: u32 = 500;
 
 /// A step that is executed before a statement: a binding of a variable, an allocation, or another statement.

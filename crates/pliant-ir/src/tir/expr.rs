@@ -148,9 +148,9 @@ pub enum ExprData {
     /// A load from a buffer, with one index per dim or, in flat functions ([`FLAT`](super::func::FLAT)), a single linear index
     /// relative to the first element. If the last index is an [`ExprData::Ramp`], a vector is loaded.
     Load(Buffer, Box<[Expr]>),
-    /// The vector `base, base + stride, ...`.
+    /// A vector (base, stride, number of lanes) with the lanes `base, base + stride, base + 2 * stride, ...`.
     Ramp(Expr, Expr, u16),
-    /// A vector with the given number of lanes, all equal to the scalar operand.
+    /// A vector whose lanes all equal the scalar operand, with this number of lanes.
     Broadcast(Expr, u16),
     /// A call of an intrinsic with the given result type.
     Call(Intrin, Box<[Expr]>, Ty),

@@ -5,13 +5,13 @@ use std::fmt;
 /// The rule that determines the result type of an intrinsic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntrinResult {
-    /// The type of the first operand.
+    /// The result has the type of the first operand.
     Same,
-    /// The type of the second operand (`if_then_else`).
+    /// The result has the type of the second operand (`if_then_else`).
     Second,
-    /// The type bool.
+    /// The result is a bool.
     Bool,
-    /// The type that the call states (`reinterpret`, `call_extern`).
+    /// The result has the type that the call states (`reinterpret`, `call_extern`).
     Explicit,
 }
 

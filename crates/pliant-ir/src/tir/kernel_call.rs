@@ -18,17 +18,17 @@ use super::intrin::Intrin;
 use super::visit::for_each_expr;
 use crate::DType;
 
-/// The value that stands in place of a view's rank if an operand is a whole buffer.
+/// The argument of a kernel call that states that an operand is a whole buffer. It stands in place of the rank of a view.
 pub const WHOLE_BUFFER: i64 = -1;
 
 /// A view of the elements of a buffer. Offsets and strides are in elements.
 #[derive(Clone, Copy, Debug)]
 pub struct BufferView<'f> {
-    /// The offset of the view's first element from the buffer's first element.
+    /// The offset of the view's first element from the buffer's first element, in elements.
     pub offset: Expr,
     /// The sizes of the view's dims.
     pub dims: &'f [Expr],
-    /// The strides of the view's dims.
+    /// The strides of the view's dims, in elements.
     pub strides: &'f [Expr],
 }
 

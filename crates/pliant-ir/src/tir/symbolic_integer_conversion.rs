@@ -32,7 +32,7 @@ impl SymBridge {
         Self::default()
     }
 
-    /// Maps a variable to a symbol and vice versa.
+    /// Makes a variable of the loop function and a symbol of the arena correspond to each other.
     pub fn bind(&mut self, var: Var, sym: SymVar) {
         self.to_sym.insert(var, sym);
         if self.to_var.insert(sym, var) != Some(var) {

@@ -62,9 +62,9 @@ pub fn verify_prim_func(f: &PrimFunc) -> Vec<Diagnostic> {
 struct Verifier<'a> {
     f: &'a PrimFunc,
     out: Vec<Diagnostic>,
-    /// The variables that are visible at the current point.
+    /// The variables that are visible at the statement that is being verified.
     vars: FxHashSet<Var>,
-    /// The variables of the enclosing loops, outermost first.
+    /// The variables of the loops around the statement that is being verified, outermost first.
     loop_vars: Vec<Var>,
     /// The variables of enclosing loops that the current statement must not use, because a block with axes lies between (PL0310).
     hidden: FxHashSet<Var>,

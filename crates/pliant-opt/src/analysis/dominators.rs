@@ -9,11 +9,12 @@ use super::fusion_pattern_kind::OpPattern;
 /// A node of the dataflow graph.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// The fusion pattern of the operator.
+    /// The fusion pattern of the operator at this node: how the operator can be fused with others.
     pub pattern: OpPattern,
-    /// The nodes that read the result of this node, each with the fusion pattern of the edge.
+    /// The nodes that read the result of this node. Each comes with the fusion pattern of the edge, which says how the reader
+    /// accesses the result.
     pub readers: Vec<(u32, OpPattern)>,
-    /// Whether the result is also read outside of the graph.
+    /// Whether the result of this node is also read outside of the dataflow graph.
     pub escapes: bool,
 }
 
@@ -23,8 +24,8 @@ struct TreeNode {
     depth: u32,
     /// The immediate post-dominator, if there is one, and the most restrictive fusion pattern of the edges on all paths to it.
     parent: Option<(u32, OpPattern)>,
-    /// A more distant ancestor, and the most restrictive fusion pattern on the path to it. It speeds up the search for common
-    /// ancestors.
+    /// An ancestor of this node above its parent, and the most restrictive fusion pattern on the path to this ancestor. It speeds
+    /// up the search for common ancestors.
     skip: Option<(u32, OpPattern)>,
 }
 

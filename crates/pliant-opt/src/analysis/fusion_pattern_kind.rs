@@ -29,7 +29,7 @@ pub enum OpPattern {
     /// An expensive operation, such as a matmul, convolution or softmax. Elementwise operations on its outputs can be fused into
     /// it.
     OutEWiseFusable = 4,
-    /// A tuple of results.
+    /// An operator that only combines tensors into a tuple. It is not fused.
     Tuple = 7,
     /// An operation that must not be fused.
     Opaque = 8,

@@ -54,14 +54,15 @@ impl TirCall {
 pub struct PrimFuncSizes {
     arena: SymArena,
     bridge: SymBridge,
-    /// Data type and dims of each tensor parameter.
+    /// The data type and the dims of each tensor parameter of the loop function.
     tensors: Vec<(DType, Vec<Sym>)>,
-    /// The scalar size parameters.
+    /// The symbols that stand for the scalar parameters of the loop function, all of which are sizes.
     scalars: Vec<SymVar>,
 }
 
 impl PrimFuncSizes {
-    /// The sizes of a function. `None` unless its parameters are compact tensors followed by int64 sizes.
+    /// Returns the sizes of a loop function as symbolic terms. `None` unless its parameters are compact tensors followed by int64
+    /// sizes.
     pub fn of(f: &PrimFunc) -> Option<PrimFuncSizes> {
         let mut sizes = PrimFuncSizes {
             arena: SymArena::new(),

@@ -271,8 +271,9 @@ impl Forwarder {
         }
     }
 
-    /// Records in `subst` that `value` replaces the variable of a binding in all readers, unless `value` is a computation, the
-    /// variable is pinned, or the type does not fit. Returns whether it was recorded, so that the binding is redundant.
+    /// If `value` only renames another value, records in `subst` that `value` replaces the variable of the binding in all readers.
+    /// Does nothing if `value` is a computation, if the variable is pinned, or if the type of `value` is not a subtype of the
+    /// variable's type. Returns whether the replacement was recorded, which makes the binding redundant.
     fn forward(&mut self, func: &mut Function, binding: Binding, value: Expr) -> bool {
         let is_leaf = !matches!(
             func.expr(value),

@@ -41,7 +41,7 @@ use crate::analysis::Effects;
 /// The pass that puts consecutive pure bindings into dataflow blocks. See the module documentation.
 #[derive(Clone, Debug)]
 pub struct ConvertToDataflow {
-    /// Minimum number of bindings in a new block.
+    /// The minimum number of consecutive pure bindings that the pass puts into a dataflow block.
     pub min_size: usize,
 }
 

@@ -139,11 +139,11 @@ enum WorkItem {
     BeginBlock(bool),
     /// Processes a binding, which may be a call to inline.
     Bind(Binding),
-    /// Binds the result of an inlined call, after the bindings of its body.
+    /// Binds the result of an inlined call. This step follows the bindings that were copied from the callee's body.
     FinishCall(InlinedCall),
 }
 
-/// A call whose body is being inlined.
+/// A call that is being inlined: a copy of the callee's body is replacing it.
 struct InlinedCall {
     binding: Binding,
     result: Expr,

@@ -121,7 +121,7 @@ fn args_with_known_dims(module: &IRModule) -> FxHashMap<Arc<str>, Vec<bool>> {
 /// The arguments that calls of a function pass after the removal: the kept arguments, then sizes, which are dims of removed
 /// arguments.
 struct RemainingArgs {
-    /// Whether each parameter is kept.
+    /// For each parameter of the function, whether it is kept.
     keep: Vec<bool>,
     sizes: Vec<SizeSource>,
 }

@@ -101,13 +101,14 @@ use dataflow_graph::{FusibleFunctions, Graph};
 use fusion_groups::Groups;
 use outline_fusion_group::{Outlined, outline_group};
 
-/// Default for the maximum number of calls in a group. The setting [`MAX_DEPTH_KEY`] overrides it.
+/// Default for the maximum number of calls of loop functions that are fused into one group. The setting [`MAX_DEPTH_KEY`] overrides
+/// it.
 const MAX_CALLS: usize = 64;
 
-/// The name of the setting for the maximum number of calls in a group.
+/// The name of the setting for the maximum number of calls of loop functions that are fused into one group.
 pub const MAX_DEPTH_KEY: &str = "relax.FuseOps.max_depth";
 
-/// Maximum length of the name of a group's function, in bytes.
+/// Maximum length in bytes of the generated name of the function that contains a group of fused calls.
 const MAX_NAME_LENGTH: usize = 80;
 
 /// The pass that groups calls of loop functions that are cheaper if they run as one (operator fusion). See the module
@@ -267,7 +268,7 @@ fn fuse_block(
     func.block_mut(block).bindings = replacements.into_iter().flatten().collect();
 }
 
-/// Returns the members of a group, except for bindings that read a field of a tuple from outside of the group.
+/// Returns the bindings of a group of fused calls, except for bindings that read a field of a tuple from outside of the group.
 fn members_without_foreign_fields(func: &Function, graph: &Graph, group: Vec<u32>) -> Vec<u32> {
     let is_member = |n: u32| group.binary_search(&n).is_ok();
     let keep = |n: &u32| {
@@ -291,7 +292,7 @@ fn members_without_foreign_fields(func: &Function, graph: &Graph, group: Vec<u32
     kept
 }
 
-/// Creates the name of a group's function from the names of the called loop functions.
+/// Creates the name of the function that contains a group of fused calls, from the names of the called loop functions.
 fn group_name(func: &Function, bindings: &[Binding]) -> String {
     let mut name = String::from("fused");
     for b in bindings {

@@ -202,7 +202,7 @@ fn has_operators(func: &Function) -> bool {
     })
 }
 
-/// The loop function of an earlier call, with the information needed to call it with other operands.
+/// A loop function that was created for an earlier operator call, with the information needed to call it with other operands.
 #[derive(Clone)]
 struct CachedFunction {
     name: Arc<str>,

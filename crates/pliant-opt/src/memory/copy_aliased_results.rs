@@ -94,7 +94,7 @@ enum Origin {
 /// For each variable of a function, whether and how it may share memory with a parameter.
 struct Origins {
     by_var: FxHashMap<Var, Origin>,
-    /// Maps variables to the tuple expressions to which they are bound.
+    /// Maps variables that are bound to a tuple expression to this expression.
     tuples: FxHashMap<Var, Expr>,
 }
 

@@ -183,8 +183,8 @@ impl ClippedLine {
     const IDENTITY: ClippedLine =
         ClippedLine { slope: 1.0, offset: 0.0, limits: (f64::NEG_INFINITY, f64::INFINITY) };
 
-    /// Applies the operator of a binding, whose operands are `x` and a constant, to the clipped linear function. `None` if the
-    /// result is not a clipped linear function.
+    /// Applies the operator of a binding to the result of this clipped linear function. The operands of the operator are `x`, which
+    /// contains the result, and a constant. `None` if the combination is not a clipped linear function.
     fn compose(self, func: &Function, binding: Binding, x: Var) -> Option<ClippedLine> {
         let (op, &[a, b], _) = op_call(func, binding.value)? else { return None };
         let number = match (is_var(func, a, x), is_var(func, b, x)) {

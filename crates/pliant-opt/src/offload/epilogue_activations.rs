@@ -63,7 +63,7 @@ impl Activation {
         }
     }
 
-    /// Sets the attributes of a kernel call that applies the activation.
+    /// Sets the attributes of the kernel call `call` that make the kernel apply this activation to its results.
     pub(crate) fn attributes<C: KernelAttributes>(self, call: C) -> C {
         let named = |call: C, name| call.text("activation", name);
         let line = |call: C, line: ClippedLine| {

@@ -71,12 +71,12 @@ use crate::offload::byoc::matched_bindings::{ReadInfo, is_copy, members};
 use crate::offload::byoc::nest_composite_functions::nest_composites;
 use crate::offload::byoc::outline_bindings::{Outlined, call_global, outline_bindings};
 
-/// Approximate maximum length of function names, in bytes.
+/// Approximate maximum length, in bytes, of the generated names of composite functions.
 const MAX_NAME_LENGTH: usize = 100;
 
 /// The pass that outlines matches of backend patterns as composite functions. See the module documentation.
 pub struct FuseOpsByPattern {
-    /// The patterns, in the order in which they are tried.
+    /// The backend patterns whose matches are outlined, in the order in which they are tried.
     pub patterns: Vec<FusionPattern>,
     /// Whether constants become part of the composite functions. If not, they are passed as arguments.
     pub bind_constants: bool,

@@ -35,22 +35,23 @@ pub struct IntegerSums {
 /// The epilogue of an int8 matmul or convolution. Its parts are applied to the int32 sums in the order of the fields.
 #[derive(Clone, Debug)]
 pub struct IntegerEpilogue {
-    /// Per-column int32 terms that are added to the sums.
+    /// The int32 terms, one for each column, that the kernel adds to the int32 sums; `None` if nothing is added.
     pub terms: Option<Expr>,
-    /// A per-tensor or per-row factor of the float32 sums.
+    /// The factor by which the float32 sums are multiplied: a tensor with one element, or with one element for each row.
     pub rows: Option<Expr>,
-    /// Per-column factors of the float32 sums.
+    /// The factors, one for each column, by which the float32 sums are multiplied.
     pub columns: Option<Expr>,
-    /// The per-column bias that is added after the multiplications.
+    /// The bias, one number for each column, that is added after the multiplications by `rows` and `columns`.
     pub bias: Option<Expr>,
     pub activation: Activation,
     /// The requantization of the result to 8 bits; `None` if the result is float32.
     pub requantization: Option<Requantization>,
-    /// The variable of the epilogue's result.
+    /// The variable that is bound to the result of the epilogue.
     pub result: Var,
-    /// The variables of operators that become part of the epilogue, so that nothing reads them after the replacement.
+    /// The variables of the operators that the kernel call replaces, except for the result. Nothing reads these variables after the
+    /// replacement.
     pub removed: Vec<Var>,
-    /// Whether the result so far is float32.
+    /// Whether the operators that have been matched so far convert the int32 sums to float32.
     is_float: bool,
 }
 

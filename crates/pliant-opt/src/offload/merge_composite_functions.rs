@@ -153,9 +153,9 @@ struct Merger<'a> {
 /// A binding as a node of the dependence graph of its block.
 struct Node {
     backend: Option<Arc<str>>,
-    /// The maximum number of changes of the backend (including between a backend and none) on any dataflow path to the node.
-    /// Calls of one backend with equal ranks can be merged, because every path that leaves a region and enters it again would
-    /// increase the rank.
+    /// The maximum number of changes of the backend (including between a backend and none) on any dataflow path to this node. Calls
+    /// of one backend for which this number is equal can be merged: a path that leaves a region and enters it again would increase
+    /// the number.
     rank: u32,
     /// The region of the node, in a union-find structure: the index of another node of the same region.
     region: usize,

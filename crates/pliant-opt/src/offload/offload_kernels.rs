@@ -131,7 +131,7 @@ struct Offloader<'a> {
 struct Replacements {
     /// Maps each variable that a replacement computes to (bindings to insert before the new call, binding of the new call).
     calls: FxHashMap<Var, (Vec<Binding>, Binding)>,
-    /// The variables whose bindings are removed.
+    /// The variables whose bindings are removed, because kernel calls compute their values as intermediate results.
     removed: FxHashSet<Var>,
     /// The variables that the replacements compute or remove, including the variables of the replaced calls.
     replaced_vars: FxHashSet<Var>,

@@ -131,10 +131,11 @@ pub type Decision = Result<Offloaded, KeepReason>;
 /// A kernel call, or a call of another operator, that replaces one or more bindings.
 #[derive(Clone, Debug)]
 pub struct Offloaded {
-    /// The variable whose value the call computes: the variable of the root binding, or of the last binding of its epilogue.
+    /// The variable whose value the call computes. It is the variable of the binding on which the rule was tried, or that of the
+    /// last binding of the epilogue that follows.
     pub result: Var,
-    /// The other variables that are replaced, such as the root if it has an epilogue. Nothing else reads them, and their bindings
-    /// are removed.
+    /// The variables, other than `result`, whose bindings the call replaces: those of intermediate results, such as the result of a
+    /// matmul whose epilogue the call also computes. Nothing else reads them, and their bindings are removed.
     pub removed: Vec<Var>,
     /// The call that replaces the bindings.
     pub value: Expr,
@@ -165,7 +166,7 @@ pub struct Site<'a> {
     pub func: &'a mut Function,
     /// The binding of the call: the root of the match, which may also include operators on its result.
     pub root: Binding,
-    /// Whether the binding is in a dataflow block.
+    /// Whether the binding of the call is in a dataflow block.
     pub dataflow: bool,
     /// The variables that earlier replacements by this rule compute or remove.
     pub replaced_vars: &'a FxHashSet<Var>,

@@ -79,7 +79,7 @@ impl ModulePass for CombineParallelMatmul {
     }
 }
 
-/// A matmul that can be combined with others.
+/// A matmul that can be merged with other matmuls that have the same left operand.
 struct CombinableMatmul {
     binding: Binding,
     /// The left operand and the right operand, which is a matrix.

@@ -282,7 +282,7 @@ impl Folding<'_, '_> {
         })
     }
 
-    /// Returns the variable of an operand if exactly one binding reads it.
+    /// Returns the variable of an operand if the operand is a variable and exactly one binding reads it.
     fn only_reader(&self, e: Expr) -> Option<Var> {
         let ExprData::Var(v) = *self.cx.func.expr(e) else { return None };
         self.readers.only_reader(self.cx.func, v).map(|_| v)

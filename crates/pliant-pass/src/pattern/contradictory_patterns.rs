@@ -19,9 +19,9 @@ struct Conditions<'a> {
     ranks: Vec<usize>,
     names: Vec<&'a Arc<str>>,
     attrs: Vec<&'a (Arc<str>, AttrValue)>,
-    /// The patterns that the value must match.
+    /// The indices, in the pattern table, of the patterns that the value must match.
     positive: Vec<NodeId>,
-    /// The patterns that the value must not match.
+    /// The indices, in the pattern table, of the patterns that the value must not match.
     negative: Vec<NodeId>,
 }
 

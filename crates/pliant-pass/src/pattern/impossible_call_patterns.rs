@@ -22,10 +22,10 @@ enum Operand<'a> {
     Any,
     Rank(u32),
     Tensor,
-    /// A tensor with these sizes.
+    /// A sample tensor with these sizes.
     Sized(&'a [SizePattern]),
     Tuple(usize),
-    /// A tuple of this number of integers, which an operator may accept as a shape.
+    /// A sample tuple of this number of integers, which an operator may accept as a shape.
     Sizes(usize),
     Shape,
 }

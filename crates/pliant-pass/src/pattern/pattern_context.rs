@@ -40,7 +40,7 @@ pub struct PatternContext {
     patterns: Vec<Pattern>,
     edges: Vec<UseEdge>,
     same_shape: Vec<Vec<Pattern>>,
-    /// Accepted for compatibility with TVM; the search ignores it.
+    /// A flag of TVM's pattern contexts that is accepted for compatibility. The search ignores it.
     pub no_extern_use: bool,
 }
 
@@ -174,11 +174,11 @@ impl PatternContext {
 
 /// The result of a search in a range of candidate variables.
 pub(crate) enum SearchResult {
-    /// A match was found.
+    /// The search found this match.
     Match(Match),
-    /// No match was found in this range of candidates.
+    /// The search found no match in the range of candidate variables that it tried.
     NoMatch {
-        /// Whether more candidates follow this range.
+        /// Whether there are more candidate variables after the range that the search tried.
         more: bool,
     },
 }
@@ -251,11 +251,11 @@ pub(crate) struct ContextSearch<'a> {
     edges: Vec<Edge>,
     same_shape: Vec<Vec<NodeId>>,
     index: &'a BlockIndex,
-    /// The variables that must not be matched.
+    /// The variables that the search must not assign to patterns.
     excluded: &'a FxHashSet<Var>,
     /// The range (start, length) of candidate variables that are tried for the pattern that the search matches first.
     window: (usize, usize),
-    /// Whether more candidates follow this range.
+    /// Whether there are more candidate variables after the range `window`.
     more: Cell<bool>,
 }
 
@@ -299,7 +299,7 @@ impl ContextSearch<'_> {
         Some(Some((node, list.into_iter().filter(fits).collect())))
     }
 
-    /// Whether a pattern is an operand of another pattern that is not assigned yet.
+    /// Whether a pattern is an operand of another pattern to which the search has not assigned a variable yet.
     fn is_nested(&self, search: &Search<'_>, node: NodeId) -> bool {
         self.nodes.iter().any(|&n| {
             n != node && search.matched(n).is_none() && children(search.table, n).contains(&node)

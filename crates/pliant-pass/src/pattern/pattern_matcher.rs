@@ -99,23 +99,23 @@ pub(crate) enum Syms {
 /// A condition that remains to be satisfied for a match.
 #[derive(Clone, Debug)]
 pub(crate) enum Goal {
-    /// The pattern matches the expression.
+    /// The pattern with this index must match this expression.
     Match(NodeId, Expr),
-    /// Each field pattern of an unordered tuple from index `next` on matches a different field of the expression. Fields in the
-    /// bit set `used` are already matched.
+    /// Each field pattern of the unordered tuple pattern `tuple`, from index `next` on, must match a different field of `expr`.
+    /// Fields in the bit set `used` are already matched.
     Fields { tuple: NodeId, expr: Expr, next: u32, used: u64 },
-    /// All values that the patterns of this [`Node::SameShape`] have matched have the same shape.
+    /// All values that the patterns of this [`Node::SameShape`] have matched must have the same shape.
     SameShape(NodeId),
-    /// Every pattern of the context is assigned to a variable.
+    /// Every pattern of the context must be assigned to a variable.
     Assign,
 }
 
-/// The index that ends a list of goals.
+/// The index that ends a linked list of goals (conditions that remain to be satisfied) in `Search::goals`.
 const END: u32 = u32::MAX;
 
 /// The state to which the search can backtrack, and the alternative to try from there.
 struct ChoicePoint {
-    /// The alternative to try after backtracking.
+    /// The alternative to try after backtracking to this choice point.
     next: Alternative,
     /// The length of `Search::trail` at the time of the choice. `bound` and `deferred` are the lengths of `size_trail` and
     /// `deferred_terms` at that time. Backtracking restores these lengths.
@@ -223,13 +223,15 @@ impl<'a> Search<'a> {
         self.matched[node as usize].expand()
     }
 
-    /// Prepends a goal to the list with index `rest`, and returns the index of the new list.
+    /// Adds a goal (a condition that remains to be satisfied) in front of the linked list that starts at index `rest`. Returns the
+    /// index at which the longer list starts.
     pub fn goal(&mut self, goal: Goal, rest: u32) -> u32 {
         self.goals.push((goal, rest));
         (self.goals.len() - 1) as u32
     }
 
-    /// Searches for a way to satisfy all goals of the list with index `start`. Returns whether there is one.
+    /// Searches for a way to satisfy all goals (conditions that remain to be satisfied) in the linked list that starts at index
+    /// `start`. Returns whether there is one.
     pub fn solve(&mut self, start: u32) -> bool {
         let mut choices: Vec<ChoicePoint> = Vec::new();
         let mut goals = Some(start);
@@ -283,7 +285,7 @@ impl<'a> Search<'a> {
         self.deferred_terms.truncate(deferred);
     }
 
-    /// Adds a choice point with an alternative to try after a failure.
+    /// Adds a choice point: if a later goal fails, the search backtracks to the current state and tries the alternative `next`.
     fn choose(&mut self, next: Alternative, choices: &mut Vec<ChoicePoint>) {
         choices.push(ChoicePoint {
             next,
@@ -293,7 +295,8 @@ impl<'a> Search<'a> {
         });
     }
 
-    /// Processes one goal. Returns the list of the remaining goals; `None` if the goal cannot be satisfied.
+    /// Processes one goal (a condition that remains to be satisfied). Returns the index of the list of goals to continue with;
+    /// `None` if the goal cannot be satisfied.
     fn step(&mut self, goal: Goal, rest: u32, choices: &mut Vec<ChoicePoint>) -> Option<u32> {
         match goal {
             Goal::Match(node, expr) => {
@@ -419,8 +422,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Prepends goals to the list `rest`: each of `patterns` must match the expression at the same index of `exprs`. Returns the
-    /// new list.
+    /// Adds goals in front of the list of goals `rest`: each of `patterns` must match the expression at the same index of `exprs`.
+    /// Returns the index of the longer list.
     fn match_all(&mut self, patterns: &[NodeId], exprs: &[Expr], rest: u32) -> u32 {
         let pairs = patterns.iter().zip(exprs).rev();
         pairs.fold(rest, |rest, (&p, &e)| self.goal(Goal::Match(p, e), rest))

@@ -86,15 +86,15 @@ pub enum PatternKind {
 /// A literal value in a pattern.
 #[derive(Clone, Debug)]
 pub enum Literal {
-    /// A tensor constant with equal contents.
+    /// Matches a tensor constant with equal contents.
     Tensor(Tensor),
-    /// An integer scalar.
+    /// Matches an integer scalar with this value and data type.
     Int(i64, DType),
-    /// A float scalar.
+    /// Matches a float scalar with this value and data type.
     Float(f64, DType),
-    /// A string.
+    /// Matches an equal string.
     Str(Arc<str>),
-    /// An operand that is a data type.
+    /// Matches an operand that is this data type.
     DType(DType),
 }
 

@@ -255,8 +255,8 @@ pub(super) fn replace_unless_cyclic(
     Ok(Ok(true))
 }
 
-/// Groups the new bindings of all replacements by the position at which they are inserted: the first variable of the block whose
-/// value the replacement changes.
+/// Groups the new bindings of all replacements by the variable before which they are inserted. A replacement gives new values to
+/// variables of the block, and its bindings are inserted before the first of these variables.
 fn group_by_first_replaced(
     old: &[Binding],
     with: Vec<BlockReplacement>,

@@ -58,7 +58,7 @@ pub fn text(func: &Function) -> String {
     printed.lines().filter(keep).map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The value of the variable with the given name.
+/// Returns the expression that is bound to the variable with the given name.
 pub fn value(func: &Function, name: &str) -> Expr {
     let found = bindings(func).into_iter().find(|(_, b)| &*func.var(b.var).name == name);
     found.expect("the variable is bound").1.value

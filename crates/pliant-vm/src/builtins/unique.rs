@@ -64,7 +64,7 @@ struct Slices {
     shape: Vec<i64>,
     axis: usize,
     len: usize,
-    /// The product of the dims before the axis. (`inner` is the product of the dims after the axis.)
+    /// The product of the sizes of the dims before the axis. (`inner` is the product of the sizes of the dims after it.)
     outer: usize,
     inner: usize,
     /// The sort keys of the elements, slice by slice.

@@ -130,7 +130,7 @@ pub const INDEX: &[Case] = &[
     }),
 ];
 
-/// The indices of `range(n)[begin:end:step]`.
+/// Returns the elements of Python's `range(n)[begin:end:step]`.
 fn python_slice(n: i64, begin: i64, end: i64, step: i64) -> Vec<i64> {
     let fix = |v: i64| {
         let v = if v < 0 { v + n } else { v };

@@ -17,7 +17,7 @@ fn axis(v: i64) -> Attrs {
     attrs(&[("axis", int(v))])
 }
 
-/// Returns an array of index values between -2 and 1.
+/// Returns an array of the given shape whose elements are indices between -2 and 1.
 fn places(shape: &[i64]) -> Nd {
     let mut k = 0;
     Nd::new(shape, |_| {

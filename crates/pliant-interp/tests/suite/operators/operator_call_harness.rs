@@ -12,7 +12,7 @@ use pliant_tensor::Tensor;
 use super::expected_arrays::{Nd, SIZES};
 use crate::script_and_tensor_helpers::numbers;
 
-/// The name of an operator, and its test.
+/// A test case: the name of an operator, and the function that tests the operator.
 pub type Case = (&'static str, fn());
 
 pub const F32: DType = DType::Float32;

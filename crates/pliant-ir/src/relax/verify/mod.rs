@@ -84,18 +84,18 @@ struct Verifier<'a> {
     /// to the arenas, and the verified function must not change.
     proof_copy: Option<Function>,
     force_pure: bool,
-    /// The variables that have been defined so far.
+    /// The variables that the verifier has found definitions of so far.
     defined: FxHashSet<Var>,
-    /// The variables that are visible at the current point.
+    /// The variables that are visible at the point of the function that is being verified.
     visible: FxHashSet<Var>,
-    /// The symbols that are visible at the current point.
+    /// The symbols that are visible at the point of the function that is being verified.
     syms: FxHashSet<SymVar>,
-    /// The definitions that become invisible at the end of each open scope.
+    /// For each open scope, the variables and symbols that become invisible at its end.
     scopes: Vec<Scope>,
     funcs: Vec<FuncId>,
     /// The enclosing local functions, outermost first: the variable of each, and the symbols that its parameters define.
     enclosing_funcs: Vec<(Var, Vec<SymVar>)>,
-    /// The variables of the current dataflow block; `None` outside of dataflow blocks.
+    /// The variables that the dataflow block being verified defines; `None` outside of dataflow blocks.
     dataflow: Option<Vec<Var>>,
     span: Span,
     /// Cache: the symbols in each type.

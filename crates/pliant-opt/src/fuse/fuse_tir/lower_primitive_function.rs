@@ -25,11 +25,11 @@ pub(super) struct MergedFunction {
     /// The merged loop function.
     pub prim: PrimFunc,
     pub params: Vec<MergedParam>,
-    /// The symbols of the loop function's scalar parameters.
+    /// The symbols that stand for the scalar parameters of the merged loop function.
     pub sizes: Vec<SymVar>,
-    /// The number of output tensors.
+    /// The number of output tensors of the merged loop function.
     pub outputs: usize,
-    /// Whether the `Primitive` function returns a tuple.
+    /// Whether the `Primitive` function returns a tuple instead of a single tensor.
     pub tuple: bool,
 }
 
@@ -80,7 +80,7 @@ pub(super) fn lower(func: &Arc<Function>, module: &IRModule) -> Option<MergedFun
     })
 }
 
-/// Returns all bindings of the body; `None` if one of them is a `match_cast`.
+/// Returns all bindings of a function's body; `None` if one of them is a `match_cast`.
 fn plain_bindings(func: &Function) -> Option<Vec<Binding>> {
     let blocks = &func.seq(func.body()).blocks;
     let all: Vec<Binding> =

@@ -66,9 +66,9 @@ pub(super) fn lower_function(
 /// A value that the lowered function creates from symbolic sizes at run time.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum SizeValue {
-    /// A shape with these dims.
+    /// A shape value with these symbolic dims.
     Shape(Box<[Sym]>),
-    /// An integer or bool of this type.
+    /// A scalar: the value of this symbolic term, as an integer or bool of this data type.
     Scalar(Sym, DType),
 }
 

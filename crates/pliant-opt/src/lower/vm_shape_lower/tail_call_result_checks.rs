@@ -19,11 +19,11 @@ type SymbolValues = FxHashMap<SymVar, Sym>;
 /// The binding in a sequence that computes the function's result, and the type that the result must have.
 #[derive(Clone, Copy)]
 pub(super) struct ResultBinding {
-    /// The index of the binding that computes the result.
+    /// The index of the binding that computes the function's result.
     pub value: usize,
     /// The index of a `match_cast` of the result that defines no symbols, if there is one.
     pub cast: Option<usize>,
-    /// The type that the result must have.
+    /// The type that the function's result must have.
     pub expected: Type,
 }
 

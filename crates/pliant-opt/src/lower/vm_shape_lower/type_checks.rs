@@ -384,8 +384,9 @@ impl FunctionLowering<'_> {
         self.namer.bind(func, "_", call, out);
     }
 
-    /// Emits the comparisons of the dims of all values: first symbols and constants, then composite dims with one unknown symbol,
-    /// then composite dims whose symbols are all known.
+    /// Emits run-time checks that compare the dims of all values with the expected dims. Expected dims that are symbols or
+    /// constants come first, then composite dims such as `n * 2` with one unknown symbol, then composite dims whose symbols are all
+    /// known.
     fn match_dims(
         &mut self,
         func: &mut Function,
@@ -415,8 +416,8 @@ impl FunctionLowering<'_> {
         Ok(())
     }
 
-    /// Returns the actions for dims that are constants, symbols or sizes that are already in the shape heap. Appends all other
-    /// dims to `composite`.
+    /// Returns the actions for expected dims that are constants, symbols or sizes that are already in the shape heap. Appends all
+    /// other dims, which are composite terms such as `n * 2`, to `composite`.
     fn simple_actions<'j>(
         &mut self,
         func: &Function,
@@ -479,7 +480,7 @@ impl FunctionLowering<'_> {
             .collect()
     }
 
-    /// Defines the symbols that occur only in composite dims.
+    /// Defines the symbols that occur only in composite dims, such as `n` in the dim `n * 2`, by solving for them.
     ///
     /// # Errors
     /// If no dim determines a symbol.

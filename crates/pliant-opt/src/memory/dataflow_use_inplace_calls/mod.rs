@@ -121,7 +121,8 @@ struct LoopFunction {
     single_result: bool,
     /// The position of each input among the flattened operands of the operator call; `None` if an input is not an operand.
     inputs: Option<Vec<usize>>,
-    /// Maps the index of an input to the name of the variant that overwrites it; `None` if there can be no such variant.
+    /// Maps the index of an input of the loop function to the name of the variant that overwrites this input; `None` if there can
+    /// be no such variant.
     inplace_variants: FxHashMap<usize, Option<Arc<str>>>,
 }
 

@@ -21,7 +21,7 @@ pub struct PatternCheck<'a> {
     pub root: Binding,
     /// The bindings of the match, which become a composite function if the check succeeds.
     pub members: &'a [Binding],
-    /// The named parts of the pattern, each as (name, part).
+    /// The parts of the pattern that have names, each as (name, part).
     pub annotations: &'a [(String, Pattern)],
 }
 

@@ -21,7 +21,7 @@ use super::code_generator_registry::{ExternalCodegen, ExternalFunction, Generate
 use crate::offload::fuse_ops_by_pattern::FuseOpsByPattern;
 use crate::offload::run_codegen::RunCodegen;
 
-/// The name of the backend.
+/// The name of the backend that computes matmuls with the kernel library.
 pub const NAME: &str = "gemm";
 
 const MATMUL: Op = Op::new("relax.matmul");
@@ -117,7 +117,7 @@ fn is_supported(check: &mut PatternCheck<'_>, transposed: bool, with_bias: bool)
         && equal(func, list[0], out[out.len() - 1])
 }
 
-/// Whether the transpose in the match swaps the last two dims and keeps the others.
+/// Whether the transpose among the bindings of a match swaps the last two dims of a tensor of rank `rank` and keeps the others.
 fn transpose_swaps_last_two(check: &PatternCheck<'_>, rank: usize) -> bool {
     let func = &**check.func;
     let found = check.members.iter().find_map(|b| match func.expr(b.value) {

@@ -28,7 +28,7 @@ impl Integers<'_> {
         }
     }
 
-    /// The smallest and the largest integer; `None` if there are none.
+    /// The smallest and the largest of the integers; `None` if the constant has no elements.
     pub fn range(&self) -> Option<(i32, i32)> {
         fn range_of<T: Copy + Ord + Into<i32>>(elements: &[T]) -> Option<(i32, i32)> {
             let (first, rest) = elements.split_first()?;

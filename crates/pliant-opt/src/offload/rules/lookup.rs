@@ -63,10 +63,11 @@ use crate::offload::epilogue_activations::op_call;
 use crate::offload::int8_epilogue::CAST;
 use crate::offload::offload_rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
 
-/// The minimum number of operators of a function that is replaced by a table. Loops of fewer operators are memory-bound.
+/// The minimum number of operators that an elementwise function must have to be replaced by a lookup table. Loops with fewer
+/// operators are memory-bound, so a table would not be faster.
 const MIN_OPERATORS: usize = 4;
-/// The operators that are defined for all integers. Others, such as divisions, fail for some arguments, even if the model never
-/// passes these arguments.
+/// The operators that may have integer operands, because they are defined for all integers. The table contains the results for all
+/// 256 operands. Other operators, such as divisions, would fail for some of these, even if the model never passes them.
 const TOTAL_ON_INTEGERS: [Op; 8] = [
     CAST,
     ADD,
@@ -77,7 +78,7 @@ const TOTAL_ON_INTEGERS: [Op; 8] = [
     Op::new("relax.clip"),
     Op::new("relax.where"),
 ];
-/// The maximum number of operators of a function that is replaced by a table.
+/// The maximum number of operators that an elementwise function may have to be replaced by a lookup table.
 const MAX_OPERATORS: usize = 64;
 
 /// The entry of the rule `lookup` in the table of offload rules.
@@ -94,7 +95,7 @@ pub(super) fn info() -> RuleInfo {
 
 #[derive(Default)]
 struct Lookup {
-    /// The variables that are computed from constants.
+    /// The variables of the function that are computed from constants alone.
     constants: FxHashSet<Var>,
 }
 
@@ -231,7 +232,7 @@ impl Lookup {
 
 /// The state of the search for the operators of a function.
 struct Search {
-    /// The 8-bit tensor that the operators read; `None` if none has been found yet.
+    /// The 8-bit tensor that the operators found so far read; `None` if none of them reads a non-constant tensor.
     x: Option<Var>,
     operators: Vec<Var>,
     seen: FxHashSet<Var>,

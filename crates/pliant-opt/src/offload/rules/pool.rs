@@ -78,7 +78,7 @@ struct Pool;
 /// The windows of a pooling operator, as its attributes define them.
 struct PoolingWindows {
     mean: bool,
-    /// The number of spatial dims.
+    /// The number of spatial dims of the images.
     dims: usize,
     channels_last: bool,
     filter_size: Vec<i64>,

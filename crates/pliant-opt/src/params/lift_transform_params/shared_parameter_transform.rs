@@ -24,9 +24,9 @@ pub const SHARED_NAME: &str = "transform_params";
 /// The functions that share a transformation of their parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SharedTransform {
-    /// All functions with model parameters.
+    /// All functions with model parameters share the transformation.
     All,
-    /// The functions with these names.
+    /// The functions with these names share the transformation.
     Of(Vec<String>),
 }
 

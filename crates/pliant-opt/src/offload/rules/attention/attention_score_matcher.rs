@@ -46,14 +46,16 @@ pub(super) struct Scores {
     pub cap: f64,
     /// The bias that is added to the scores, and the 16-bit type to which the bias is rounded first.
     pub bias: Option<(Expr, Rounding)>,
-    /// The mask that boolean conditions define; `None` if there is none.
+    /// The mask that replaces scores by a number where boolean tensors, such as the condition of an `R.where`, hide keys; `None` if
+    /// there is no such mask.
     pub mask: Option<Mask>,
     /// The offset of the causal mask: a query attends only to keys up to its own position plus the offset. `None` if there is no
     /// causal mask.
     pub causal: Option<Sym>,
     /// The number of keys, counted back from the causal limit, to which a query attends (sliding window); 0 for all keys.
     pub window: i64,
-    /// The tensor that is added to the scores, if only one is added, without rounding, and no mask hides keys; otherwise `None`.
+    /// The only tensor that is added to the scores. `None` if several tensors are added, if the added tensor is rounded, or if a
+    /// mask hides keys.
     pub sum: Option<Expr>,
 }
 
@@ -82,9 +84,9 @@ pub(super) fn scores_problem(cx: &RewriteCx<'_>, e: Expr) -> &'static str {
 /// The state of the search: the operators on the scores that have been matched so far, from the softmax towards the matmul.
 #[derive(Clone, Default)]
 struct ScoreMatch {
-    /// The tensors that are added to the scores; `None` for a tensor that is rounded when it is added.
+    /// The tensors that are added to the attention scores; `None` for a tensor that is rounded when it is added.
     sums: Vec<Option<Expr>>,
-    /// The number of masks that have been matched.
+    /// The number of masks on the attention scores that the search has matched so far.
     num_masks: usize,
     /// The 16-bit type of the casts that have been followed since the last matched operator. Operands that are matched next are
     /// rounded to it. `None` if they are not rounded.

@@ -38,11 +38,12 @@ pub(super) enum FullyMaskedResult {
 /// The condition under which softmax weights are replaced by zeros.
 #[derive(Clone, Copy)]
 pub(super) enum ZeroGuard {
-    /// The softmax weights are never replaced.
+    /// Softmax weights are never replaced by zeros.
     None,
-    /// The softmax weights are replaced where they are NaN.
+    /// Softmax weights are replaced by zeros where they are NaN.
     Nan,
-    /// The softmax weights of a query are replaced if this sum of scores and bias is minus infinity for all keys of the query.
+    /// All softmax weights of a query are replaced by zeros if this tensor, the sum of scores and bias, is minus infinity for all
+    /// keys of the query.
     Sum(Expr),
 }
 

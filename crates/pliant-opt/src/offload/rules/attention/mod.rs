@@ -99,7 +99,8 @@ const LOGICAL_NOT: Op = Op::new("relax.logical_not");
 const SOFTMAX: Op = Op::new("relax.nn.softmax");
 const WHERE: Op = Op::new("relax.where");
 
-/// The permutation that swaps heads and rows (positions).
+/// The permutation of dims that swaps heads and rows: it transposes (batch, heads, rows, size) to (batch, rows, heads, size), and
+/// back. A row is a position in the sequence.
 const SWAP_HEADS_AND_ROWS: [usize; 4] = [0, 2, 1, 3];
 
 /// The number of patterns for each form of softmax weights: without a cast, with one cast, and with two casts.

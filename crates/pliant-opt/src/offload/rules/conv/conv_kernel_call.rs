@@ -37,7 +37,8 @@ pub(super) fn graph_call(
     attributes(call, c, width)
 }
 
-/// Sets the attributes of a kernel call.
+/// Sets the attributes of a call of the kernel `conv` that computes the convolution `c`. `width` is the value of the attribute
+/// `panel_width`, which describes the format of the packed weights.
 fn attributes<C: KernelAttributes>(call: C, c: &Convolution, width: i64) -> C {
     let padding_before: Vec<i64> = c.pads.iter().map(|p| p.0).collect();
     let winograd = match c.active_winograd() {
@@ -102,7 +103,8 @@ fn image_view<'a>(c: &Convolution, tensor: &'a Tensor) -> TensorView<'a> {
     TensorView::from(tensor).with_axes(&kernel_image_axes(c.dims, c.channels_last))
 }
 
-/// Returns a view of the results that a phase of a transposed convolution writes.
+/// Returns a view of the results that one phase of a transposed convolution writes. A phase is the subset of the results that one
+/// ordinary convolution computes.
 fn phase_view<'a>(p: &Phase, out: &'a Tensor) -> TensorView<'a> {
     let c = &p.convolution;
     let mut view = image_view(c, out);

@@ -65,7 +65,7 @@ pub(super) enum Bias {
 /// A recognised convolution with its epilogue.
 #[derive(Clone, Debug)]
 pub(super) struct Convolution {
-    /// The number of spatial dims.
+    /// The number of spatial dims of the convolution.
     pub dims: usize,
     pub x: Expr,
     pub weights: Weights,

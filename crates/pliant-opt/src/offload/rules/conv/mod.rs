@@ -95,11 +95,13 @@ struct PackingKey {
     groups: i64,
     shares_panels: bool,
     winograd: Option<Winograd>,
-    /// For a transposed convolution, the index of the phase and the attributes that determine its weights.
+    /// For a transposed convolution, the index of the phase and the attributes that determine its weights. A phase is the subset of
+    /// the results that one ordinary convolution computes.
     phase: Option<(usize, PhaseAttrs)>,
 }
 
-/// The attributes that determine the weights of a phase: (strides, dilation, cropped results per dim).
+/// The attributes of a transposed convolution that determine the weights of its phases: (strides, dilation, number of results that
+/// are cropped before and after each spatial dim).
 type PhaseAttrs = (Vec<i64>, Vec<i64>, Vec<(i64, i64)>);
 
 impl PackingKey {

@@ -27,7 +27,7 @@ const DEPTHWISE_BLOCK: i64 = 64;
 pub(super) struct NonConstantWeights {
     /// The operand that contains the weights.
     pub weights: RelaxExpr,
-    /// The sizes of the operand.
+    /// The sizes of the dims of the operand that contains the weights.
     pub shape: Vec<i64>,
     /// For each spatial dim, (first tap that the kernel reads, distance between taps).
     pub taps: Vec<(i64, i64)>,

@@ -25,9 +25,10 @@ pub(super) struct Phase {
 
 /// One dim of a phase: its taps and its padding.
 struct PhaseDim {
-    /// The taps of the phase, as indices of taps of the weights, in the order of the inputs that they read.
+    /// The taps of the weights that the phase uses along this dim, as indices, in the order of the inputs that they are multiplied
+    /// with.
     taps: Vec<i64>,
-    /// The padding before the inputs. If negative, the first inputs are cropped.
+    /// The padding before the inputs of the phase along this dim. If negative, the first inputs are cropped.
     before: i64,
 }
 

@@ -14,7 +14,7 @@ use crate::offload::rules::conv::conv_matcher::{data_layout, padding_attr, per_d
 /// An int32 convolution of 8-bit integers with constant weights.
 #[derive(Clone, Debug)]
 pub(crate) struct Convolution {
-    /// The number of spatial dims.
+    /// The number of spatial dims of the convolution.
     pub dims: usize,
     /// The int8 or uint8 input.
     pub x: Expr,

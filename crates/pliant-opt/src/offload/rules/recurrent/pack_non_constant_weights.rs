@@ -138,7 +138,8 @@ pub(super) fn bias_call(func: &mut Function, l: &Layer, from: RelaxExpr) -> Pack
     })
 }
 
-/// Packs the biases of a gate of one direction, which has `total_columns` packed biases.
+/// Emits the loop that packs the biases of one gate for one direction of a recurrent layer. Each direction has `total_columns`
+/// packed biases.
 fn bias_of_gate(
     b: &mut te::Body,
     l: &Layer,

@@ -38,8 +38,8 @@ pub(super) fn kernel_call(l: &Layer, p: &PreparedOperands) -> NewKernelCall {
         .attribute("reverse", AttrValue::Bool(l.reverse))
 }
 
-/// Creates the loop function that converts sequence lengths to int64, and a call of it. A length that is out of range is an
-/// error; if `trusted` is set, it is clamped instead.
+/// Creates the loop function that converts sequence lengths to int64, and a call of it. If a length is out of range, the loop
+/// function fails at run time. With `trusted`, it clamps the length instead.
 ///
 /// # Errors
 /// If the shape of the input is unknown.
@@ -64,7 +64,7 @@ pub(super) fn lengths(
     })
 }
 
-/// Emits a loop that clamps lengths to the range from 0 to the number of steps.
+/// Emits a loop that clamps sequence lengths to the range from 0 to the number of steps.
 fn clamp_lengths(b: &mut te::Body, steps: &Expr, from: &Tensor, to: &Tensor) {
     b.for_("n", &from.shape()[0], |b, n| {
         let n = std::slice::from_ref(n);
@@ -73,7 +73,7 @@ fn clamp_lengths(b: &mut te::Body, steps: &Expr, from: &Tensor, to: &Tensor) {
     });
 }
 
-/// Emits a loop that copies lengths and fails if one is out of range.
+/// Emits a loop that copies sequence lengths. At run time, the loop function fails if a length is out of range.
 fn check_lengths(b: &mut te::Body, l: &Layer, steps: &Expr, from: &Tensor, to: &Tensor) {
     b.for_("n", &from.shape()[0], |b, n| {
         let n = std::slice::from_ref(n);

@@ -69,7 +69,7 @@ pub(super) struct Layer {
     pub cell: Cell,
     pub directions: i64,
     pub reverse: bool,
-    /// Whether the batch dim (sequences) precedes the dim of steps.
+    /// Whether the batch dim precedes the dim of steps in the layer's input tensor.
     pub batched: bool,
     pub input: i64,
     pub hidden: i64,
@@ -81,9 +81,9 @@ pub(super) struct Layer {
     pub lengths: Option<Expr>,
     pub initial_output: Option<Expr>,
     pub initial_cell: Option<Expr>,
-    /// The variable that is bound to the results of the layer.
+    /// The variable that is bound to the tuple of the layer's results.
     pub result: Var,
-    /// The types of the results.
+    /// The types of the layer's results.
     pub tys: Vec<Type>,
 }
 

@@ -5,7 +5,8 @@ use pliant_tensor::{TensorError, pack_bytes, pack_nibbles};
 use super::weight_only_kernel_call::PackedWeights;
 use crate::offload::dequantized::{DequantizedWeights, MAX_ZERO_POINT, Matrix};
 
-/// Minimum number of rows that share a scale. With fewer rows, the scales would take as much memory as the packed integers save.
+/// Minimum number of rows of a quantized matrix that must share a scale. With fewer rows, the scales would take as much memory as
+/// the packed integers save.
 const MIN_GROUP_SIZE: usize = 8;
 
 /// Maximum relative error by which rounding to float32 may change a zero point. Within this limit, the 16 most significant bits
