@@ -52,7 +52,7 @@ CALLS: list[tuple[tuple[str, ...], str, str]] = [
     ((F, I, F), 'R.scatter_elements(x, y, z, reduction="sum")', "reduction must be one of"),
     ((F, I, V), "R.scatter_elements(x, y, z)", "updates must be of shape"),
     ((F, I, I), "R.scatter_elements(x, y, z)", "x"),
-    ((B, I, B), 'R.scatter_elements(x, y, z, reduction="add")', "not defined on bool"),
+    ((B, I, B), 'R.scatter_elements(x, y, z, reduction="add")', "operand 'data' has data type bool"),
     ((F, I, F), "R.scatter_nd(x, y, z)", "the last dim of indices is"),
     ((F, F, F), "R.index_put(x, (y,), z)", "integers"),
     ((F, F), "R.slice_scatter(x, y, R.prim_value(0), R.prim_value(2), R.prim_value(0))", "step must be"),

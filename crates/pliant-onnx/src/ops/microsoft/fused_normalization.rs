@@ -71,12 +71,13 @@ fn skip_layer_norm(n: &mut Node<'_, '_>, simplified: bool) -> ConvertResult {
     Ok(vec![y.into(), Value::Absent, Value::Absent, sum.into()])
 }
 
-/// Rejects nodes whose outputs for the mean or the deviation are used. These outputs are for training, which is not supported.
+/// Rejects a node whose outputs for the mean or the inverse standard deviation are used. Only training needs these outputs.
 fn check_no_statistics(n: &Node<'_, '_>) -> Result<(), Problem> {
     match n.proto.output.iter().skip(1).take(2).any(|o| !o.is_empty()) {
-        true => {
-            Err(Problem::unsupported("the mean and deviation (outputs 1 and 2) are not supported"))
-        }
+        true => Err(Problem::unsupported(
+            "the mean and the inverse standard deviation (the second and the third output) are not supported",
+        )
+        .with_help("remove these outputs from the node")),
         false => Ok(()),
     }
 }
@@ -88,7 +89,10 @@ fn simplified_layer_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.axis(n.attrs().int("axis")?.unwrap_or(-1), rank)?;
     let axes: Vec<i64> = (axis as i64..rank as i64).collect();
     if n.proto.output.get(1).is_some_and(|o| !o.is_empty()) {
-        return Err(Problem::unsupported("the deviation (output 1) is not supported"));
+        return Err(Problem::unsupported(
+            "the inverse standard deviation (the second output) is not supported",
+        )
+        .with_help("remove this output from the node"));
     }
     Ok(vec![rms_norm(n, x, gamma, &axes, eps)?.into()])
 }

@@ -74,7 +74,7 @@ fn reduction(ctx: &InferCtx<'_>) -> Result<&'static str, InferError> {
         && ctx.tensor(0)?.dtype.is_some_and(DType::is_bool)
     {
         return Err(ctx.error(format!(
-            "reduction {reduction:?} is not defined on bool, the data type of data"
+            "reduction {reduction:?} is not defined on bool, but operand 'data' has data type bool"
         )));
     }
     Ok(reduction)
@@ -184,7 +184,9 @@ fn infer_index_put(ctx: &mut InferCtx<'_>) -> InferResult {
     let accumulate = ctx.bool("accumulate")?;
     ctx.same_dtype(0, 2)?;
     if accumulate && data.dtype.is_some_and(DType::is_bool) {
-        return Err(ctx.error("accumulate is not defined on bool, the data type of data"));
+        return Err(
+            ctx.error("accumulate is not defined on bool, but operand 'data' has data type bool")
+        );
     }
     if let Some(list) = index_tensors(ctx, 1)?
         && let (Some(i), Some(x), Some(v)) = (index_dims(ctx, &list)?, &data.dims, values.dims)
@@ -248,7 +250,7 @@ fn slice_bounds(ctx: &InferCtx<'_>) -> Result<Option<[Sym; 3]>, InferError> {
     Ok(bounds.try_into().ok())
 }
 
-/// The slice that the operand `src` replaces: its first index, step and length.
+/// The range of an axis of size `dim` that the operand `src` replaces: its first index, step and length.
 fn slice_of(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<Option<super::AxisSlice>, InferError> {
     let axis = ctx.axis("axis", ctx.tensor(0)?.ndim.unwrap_or(usize::MAX))?;
     let Some([start, end, step]) = slice_bounds(ctx)? else { return Ok(None) };
