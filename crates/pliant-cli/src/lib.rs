@@ -83,7 +83,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
     run(args, &mut std::io::stdout().lock(), &mut std::io::stderr())
 }
 
-/// Runs the command line as [`main`] does, but prints to the given streams.
+/// Runs the command line `args` (the program's name first), and prints to the streams `out` and `err` in place of standard output
+/// and standard error. Returns the exit code.
 pub fn run(
     args: impl IntoIterator<Item = OsString>,
     out: &mut dyn Write,

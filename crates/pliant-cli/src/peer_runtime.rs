@@ -22,9 +22,9 @@ const PEER_MISSING: i32 = 3;
 struct Job<'a> {
     peer: &'a str,
     model: &'a Path,
-    /// The input names and the files with their arrays.
+    /// The names of the model's inputs, each with the file that contains its array.
     feeds: Vec<(&'a str, String)>,
-    /// Whether the peer runs without graph optimisations.
+    /// Whether the peer (the other runtime) runs the model without graph optimisations.
     unoptimized: bool,
 }
 

@@ -14,9 +14,9 @@ use crate::Failure;
 /// The inputs of a run, as the command line specifies them.
 pub struct Feed<'a> {
     args: &'a FeedArgs,
-    /// The input names and the files with their arrays.
+    /// The names of inputs that are read from files, each with the file that contains its array.
     files: Vec<(&'a str, &'a str)>,
-    /// The sizes of the symbols.
+    /// The symbols that the option `--shape` names, each with the sizes at which the model runs.
     pub axes: Vec<Axis>,
 }
 

@@ -1,4 +1,5 @@
-//! Facts about the arguments of calls in loop functions, and about error messages, that all code generators need.
+//! Helpers of all code generators: the buffers that the arguments of calls in loop functions stand for, and the list of error
+//! messages of a loop function.
 
 use std::sync::Arc;
 

@@ -52,7 +52,8 @@ pub enum PrologueStep {
     DefineZero(Var),
     /// Checks a dim or stride that an earlier step has loaded and kept under this number ([`SizeUse::Defer`]).
     CheckDeferred(usize, SizeCheck),
-    /// Checks that the element offset of a buffer parameter, the expected value of the [`SizeCheck`], is 0.
+    /// Checks that the element offset of a buffer parameter is 0, as the ABI requires. The field [`SizeCheck::expected`] contains
+    /// the expression of the offset.
     CheckZero(SizeCheck),
     /// Makes the elements of a buffer parameter accessible. The buffer's sizes are defined at this point.
     BindBuffer {
@@ -77,7 +78,7 @@ pub enum SizeList {
 pub struct LoadedSize {
     /// The range in which the dim or stride must be.
     pub range: RangeCheck,
-    /// What the size is used for.
+    /// What the prologue does with the dim or stride: it defines a variable, or the value is checked now or later.
     pub usage: SizeUse,
 }
 
@@ -162,12 +163,12 @@ fn check_tensor(f: &PrimFunc, position: usize, buffer: Buffer) -> PrologueStep {
     }
 }
 
-/// The state of [`prologue_plan`].
+/// The state of [`prologue_plan`] while it determines the steps of the prologue of a loop function.
 struct Planner<'f> {
     f: &'f PrimFunc,
     /// The variables that the steps of the prologue define so far.
     defined: FxHashSet<Var>,
-    /// The checks that follow after the arguments have defined all variables.
+    /// The checks of dims and strides that must wait until later arguments have defined the variables in the expected values.
     deferred: Vec<PrologueStep>,
 }
 

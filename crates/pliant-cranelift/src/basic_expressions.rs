@@ -35,7 +35,8 @@ impl FuncGen<'_, '_> {
         Ok(self.memo[&e].clone())
     }
 
-    /// Pushes the unconditionally evaluated operands of an expression onto `stack`.
+    /// Pushes the operands of an expression that are evaluated whenever the expression is evaluated onto `stack`, the list of
+    /// expressions for which code must be generated next.
     fn strict_operands(&self, e: Expr, stack: &mut Vec<(Expr, bool)>) {
         let f = self.f;
         let mut push = |e: Expr| match f.expr(e) {
@@ -56,7 +57,8 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Computes an expression whose unconditionally evaluated operands have been computed already.
+    /// Generates code for an expression and returns its value. The code for the operands that are always evaluated must have been
+    /// generated before.
     fn compute(&mut self, e: Expr) -> Gen<ExprValue> {
         let f = self.f;
         let ty = f.expr_ty(e);
@@ -229,7 +231,7 @@ impl FuncGen<'_, '_> {
         self.select_values(&c, cty, &a, &b, ty)
     }
 
-    /// Selects `c ? a : b` for each lane. `c` has the type `cty`, and `a` and `b` have the type `ty`.
+    /// Generates code that computes `c ? a : b` for each lane. `c` has the type `cty`, and `a` and `b` have the type `ty`.
     pub fn select_values(
         &mut self,
         c: &ExprValue,
@@ -280,7 +282,7 @@ impl FuncGen<'_, '_> {
         Some(ExprValue::Mask(*bits, chunks.collect()))
     }
 
-    /// Computes `c ? a : b`, evaluating only the selected operand.
+    /// Generates code for `c ? a : b` that evaluates only the selected operand at run time.
     pub fn if_then_else(&mut self, c: Expr, a: Expr, b: Expr, ty: Ty) -> Gen<ExprValue> {
         if self.f.expr_ty(c).lanes != 1 {
             return unsupported("the condition of T.if_then_else is a vector; use T.Select");

@@ -85,7 +85,7 @@ impl FuncGen<'_, '_> {
         if needs_no_rounding(op) { Ok(v) } else { self.round_to_type(v, operand_ty) }
     }
 
-    /// Rounds the float32 result of an operation on 16-bit floats to their type. Returns values of other types
+    /// Generates code that rounds the float32 result of an operation on 16-bit floats to their type. Returns values of other types
     /// unchanged.
     pub fn round_to_type(&mut self, v: ExprValue, ty: Ty) -> Gen<ExprValue> {
         let round: fn(&mut Self, Value) -> Value = match ty.dtype {
@@ -134,7 +134,7 @@ impl FuncGen<'_, '_> {
         Some(ExprValue::Mask(bits, chunks?))
     }
 
-    /// Computes a binary operator on 128-bit chunks. Returns `None` if the machine has no instruction for it.
+    /// Generates code for a binary operator on vectors in 128-bit chunks. Returns `None` if the machine has no instruction for it.
     fn chunk_binary(
         &mut self,
         op: BinOp,
@@ -268,8 +268,8 @@ impl FuncGen<'_, '_> {
         self.bitcast_chunk(joined, float)
     }
 
-    /// Computes an operator on scalars. For float16 and bfloat16, the result is a float32 that the caller must still round to the
-    /// 16-bit type.
+    /// Generates code that applies an operator to the scalars `a` and `b`. For float16 and bfloat16, the result is a float32 that
+    /// the caller must still round to the 16-bit type.
     pub fn scalar_op(&mut self, op: BinOp, a: Value, b: Value, dtype: DType) -> Gen<Value> {
         if dtype.is_float() {
             return self.float_op(op, a, b);
@@ -299,7 +299,7 @@ impl FuncGen<'_, '_> {
         })
     }
 
-    /// Computes an operator on float32 or float64 scalars.
+    /// Generates code for an operator on float32 or float64 scalars.
     fn float_op(&mut self, op: BinOp, a: Value, b: Value) -> Gen<Value> {
         if let Some(cc) = float_cc(op) {
             return Ok(self.b.ins().fcmp(cc, a, b));

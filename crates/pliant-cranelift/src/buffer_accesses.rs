@@ -184,12 +184,12 @@ impl FuncGen<'_, '_> {
         ))
     }
 
-    /// Loads the elements of a buffer at scalar or vector indices.
+    /// Emits a load of the elements of a buffer at scalar or vector indices. Returns the loaded value.
     pub fn load(&mut self, buffer: Buffer, indices: &[Expr]) -> Gen<ExprValue> {
         self.load_as(buffer, indices, self.f.buffer(buffer).dtype)
     }
 
-    /// Loads elements of a buffer as `dtype`, which has the same size as the buffer's element type.
+    /// Emits a load of elements of a buffer as elements of type `dtype`, which has the same size as the buffer's element type.
     fn load_as(&mut self, buffer: Buffer, indices: &[Expr], dtype: DType) -> Gen<ExprValue> {
         let index = self.flat_index(indices)?;
         let ty = Ty::scalar(dtype).with_lanes(self.f.expr_ty(index).lanes);
@@ -314,7 +314,7 @@ impl FuncGen<'_, '_> {
         self.bitcast_chunk(reversed, ty)
     }
 
-    /// Loads a 128-bit chunk of contiguous elements from memory.
+    /// Emits a load of a 128-bit chunk of contiguous elements from memory.
     fn load_chunk(&mut self, at: Value, offset: i32, dtype: DType) -> Value {
         if is_half(dtype) {
             let words = self.b.ins().uload16x4(mem_flags(), at, offset);
@@ -370,12 +370,13 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Loads an element in its memory representation, such as 16 bits for a float16.
+    /// Emits a load of an element in the form in which memory holds it, such as 16 bits for a float16.
     fn load_raw(&mut self, at: Value, offset: i32, dtype: DType) -> Value {
         self.b.ins().load(memory_type(dtype), mem_flags(), at, offset)
     }
 
-    /// Converts an element from its memory representation to its register representation.
+    /// Emits the conversion of an element from the form in which memory holds it, such as 16 bits for a float16, to the form in
+    /// which registers hold it.
     fn scalar_from_raw(&mut self, raw: Value, dtype: DType) -> Value {
         match dtype {
             DType::Float16 | DType::BFloat16 => {
@@ -402,13 +403,13 @@ impl FuncGen<'_, '_> {
         ExprValue::Lanes(raw.into_iter().map(|v| self.scalar_from_raw(v, ty.dtype)).collect())
     }
 
-    /// Loads one element and converts it to its register representation.
+    /// Emits a load of one element from memory, and its conversion to the form in which registers hold it.
     fn load_scalar(&mut self, at: Value, offset: i32, dtype: DType) -> Value {
         let raw = self.load_raw(at, offset, dtype);
         self.scalar_from_raw(raw, dtype)
     }
 
-    /// Stores one element in its memory representation.
+    /// Emits a store of one element, after its conversion to the form in which memory holds it, such as 16 bits for a float16.
     fn store_scalar(&mut self, v: Value, at: Value, offset: i32, dtype: DType) {
         let raw = match dtype {
             DType::Float16 | DType::BFloat16 => {
@@ -420,7 +421,7 @@ impl FuncGen<'_, '_> {
         self.b.ins().store(mem_flags(), raw, at, offset);
     }
 
-    /// Stores a scalar or vector to elements of a buffer.
+    /// Emits a store of a scalar or vector to elements of a buffer.
     pub fn store(&mut self, buffer: Buffer, indices: &[Expr], value: Expr) -> Gen<()> {
         let index = self.flat_index(indices)?;
         let lanes = self.f.expr_ty(index).lanes;

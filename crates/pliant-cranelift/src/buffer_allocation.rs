@@ -138,8 +138,8 @@ impl FuncGen<'_, '_> {
         self.b.ins().call_indirect(sig, free, &[address]);
     }
 
-    /// Computes the size of a buffer in bytes. The loop function fails if a dim is negative or larger than
-    /// [`SIZE_LIMIT`], or if the size overflows.
+    /// Emits code that computes the size of a buffer in bytes. At run time, the loop function fails if a dim is negative or larger
+    /// than [`SIZE_LIMIT`], or if the size overflows.
     fn buffer_bytes(&mut self, buffer: Buffer) -> Gen<Value> {
         let data = self.f.buffer(buffer);
         let mut bytes = self.b.ins().iconst(types::I64, data.dtype.size() as i64);

@@ -110,7 +110,8 @@ impl CodeTarget {
     }
 }
 
-/// Enables the instruction sets of a CPU.
+/// Enables the instruction sets of the CPU with the name `cpu`, a level such as `x86-64-v3`, in a description of a target. An
+/// unknown name is an error.
 fn with_cpu(mut builder: isa::Builder, cpu: &str) -> Result<isa::Builder, String> {
     if !builder.triple().architecture.to_string().starts_with("x86_64") {
         return Err(cpu_levels::unknown_cpu(cpu, &[]));

@@ -11,8 +11,8 @@ use crate::function_builder::{FuncGen, Gen};
 use crate::value_representations::{ExprValue, chunk_type, fills_chunks, scalar_type};
 
 impl FuncGen<'_, '_> {
-    /// Converts a value to another element type. Conversions from float to integer truncate and saturate, and NaN
-    /// becomes 0.
+    /// Generates code that converts a value from the type `from` to the type `to`. Conversions from float to integer truncate and
+    /// saturate, and NaN becomes 0.
     pub fn cast(&mut self, v: ExprValue, from: Ty, to: Ty) -> Gen<ExprValue> {
         if from.dtype == to.dtype {
             return Ok(v);
@@ -213,7 +213,7 @@ impl FuncGen<'_, '_> {
         Ok(None)
     }
 
-    /// Converts a scalar to another element type.
+    /// Generates code that converts a scalar from the element type `from` to the element type `to`.
     fn scalar_cast(&mut self, v: Value, from: DType, to: DType) -> Gen<Value> {
         match (from.is_float(), to.is_float()) {
             (true, true) => self.float_to_float(v, from, to),
@@ -236,8 +236,8 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Rounds a float64 to a float32 by round-to-odd, as [`pliant_tensor::round_to_bf16`] does. If
-    /// the result is then rounded to bfloat16, it equals the float64 rounded directly to bfloat16.
+    /// Generates code that rounds a float64 to a float32 by round-to-odd, as [`pliant_tensor::round_to_bf16`] does. If the result
+    /// is then rounded to bfloat16, it equals the float64 rounded directly to bfloat16.
     fn round_to_odd_f32(&mut self, v: Value) -> Value {
         let flags = cranelift_codegen::ir::MemFlagsData::new();
         let nearest = self.b.ins().fdemote(types::F32, v);
@@ -254,7 +254,7 @@ impl FuncGen<'_, '_> {
         self.b.ins().bitcast(types::F32, flags, bits)
     }
 
-    /// Rounds a 64-bit integer by round-to-odd to an integer that float64 can represent, as
+    /// Generates code that rounds a 64-bit integer by round-to-odd to an integer that float64 can represent, as
     /// [`pliant_tensor::round_to_odd_f64`] does.
     fn round_to_odd_f64(&mut self, v: Value, signed: bool) -> Value {
         let (low_mask, lowest_kept) =

@@ -191,7 +191,8 @@ impl FuncGen<'_, '_> {
         self.b.ins().ushr(v, by)
     }
 
-    /// Whether a 32-bit integer with a clear sign bit is at least `min`. Works on a scalar or lane by lane on a 128-bit chunk.
+    /// Emits a comparison: whether a 32-bit integer with a clear sign bit is at least `min` at run time. Works on a scalar or lane
+    /// by lane on a 128-bit chunk.
     fn at_least(&mut self, v: Value, min: i64) -> Value {
         let min = self.constant(min, v);
         self.b.ins().icmp(IntCC::SignedGreaterThanOrEqual, v, min)

@@ -242,14 +242,14 @@ impl FuncGen<'_, '_> {
         })
     }
 
-    /// Whether the magnitude of an angle (scalar) exceeds [`Real::TRIG_LIMIT`].
+    /// Emits a comparison: whether the magnitude of an angle (a scalar) exceeds [`Real::TRIG_LIMIT`].
     fn exceeds_trig_limit<R: Real>(&mut self, x: Value) -> Value {
         let magnitude = self.b.ins().fabs(x);
         let limit = Sequences::<R>::new(self).f(R::TRIG_LIMIT);
         self.b.ins().fcmp(FloatCC::GreaterThan, magnitude, limit)
     }
 
-    /// Whether the magnitude of the angle in any lane exceeds [`Real::TRIG_LIMIT`].
+    /// Emits code that computes whether the magnitude of the angle in any lane exceeds [`Real::TRIG_LIMIT`].
     fn any_exceeds_trig_limit<R: Real>(&mut self, x: &ExprValue, ty: Ty) -> Value {
         if ty.lanes == 1 || !fills_chunks(ty) {
             let lanes = self.lanes(x, ty);
@@ -396,7 +396,7 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Computes the float classifications `IsNan`, `IsInf` and `IsFinite`.
+    /// Generates code for the float classifications `IsNan`, `IsInf` and `IsFinite`.
     fn classify(&mut self, intrin: Intrin, a: Expr, ty: Ty) -> Gen<ExprValue> {
         let from = self.f.expr_ty(a);
         let v = self.expr(a)?;
@@ -426,7 +426,7 @@ impl FuncGen<'_, '_> {
         Ok(self.map_lanes(&[(v, from)], ty, |g, l| test(g, l[0])))
     }
 
-    /// Computes a bitwise operation or a shift.
+    /// Generates code for a bitwise operation or a shift.
     fn bit_op(&mut self, intrin: Intrin, a: Expr, b: Expr, ty: Ty) -> Gen<ExprValue> {
         let tb = self.f.expr_ty(b);
         let (a, b) = (self.expr(a)?, self.expr(b)?);

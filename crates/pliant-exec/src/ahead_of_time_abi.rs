@@ -1,9 +1,9 @@
 //! The interface between a program that was compiled ahead of time and the run-time library that runs it.
 //!
 //! The object file of such a program defines one symbol, a [`ProgramHeader`]. It refers to the program's executable (bytecode and
-//! constants, without loop functions), to the machine code of its loop functions, and to a table of imports: the addresses of
-//! the functions of the run-time library that the program calls. Kernels and groups of host functions are symbols, so that a
-//! linker omits those that the program does not call. The run-time library finds small functions by name.
+//! constants, without loop functions), to the machine code of its loop functions, and to a table of imports: the addresses of the
+//! functions of the run-time library that the program calls. Kernels and groups of packed functions are symbols, so that a linker
+//! omits those that the program does not call. The run-time library finds small functions by name.
 
 use std::sync::atomic::AtomicUsize;
 

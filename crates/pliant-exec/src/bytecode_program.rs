@@ -15,7 +15,7 @@ use crate::instruction_source_locations::LineRun;
 pub struct Reg(pub u32);
 
 impl Reg {
-    /// A destination register that discards the result.
+    /// The destination register of a call whose result is discarded.
     pub const VOID: Reg = Reg(u32::MAX);
 
     /// Whether this register is [`Reg::VOID`], which discards results.
@@ -105,13 +105,13 @@ impl fmt::Debug for Arg {
 pub enum Instr {
     /// Calls a function with operands from the operand table.
     Call {
-        /// The called function, as an index into the function table.
+        /// The called function, as an index into the function table of the executable.
         func: FuncId,
-        /// The index of the first operand in [`VmFunction::args`].
+        /// The index, in [`VmFunction::args`], of the call's first operand.
         args_start: u32,
         /// The number of operands of the call.
         args_len: u32,
-        /// The register that receives the result.
+        /// The register that receives the result of the call.
         dst: Reg,
     },
     /// Returns the value of a register to the caller.
@@ -124,7 +124,7 @@ pub enum Instr {
         /// The register that contains the condition: a bool or integer scalar, or a tensor with one
         /// element.
         cond: Reg,
-        /// The jump offset if the condition is false, in instructions.
+        /// The number of instructions to jump if the condition is false, relative to the branch.
         false_offset: i32,
     },
     /// Jumps unconditionally within the bytecode function.
@@ -134,7 +134,7 @@ pub enum Instr {
     },
 }
 
-/// A parameter of a bytecode function.
+/// A parameter of a bytecode function: its name and its type.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Param {
     /// The parameter's name in the source.
@@ -212,7 +212,7 @@ pub enum LoopFuncParam {
 pub struct LoopFuncInfo {
     /// The name of the loop function.
     pub name: String,
-    /// The kinds of arguments that each parameter accepts.
+    /// For each parameter of the loop function, the arguments that it accepts.
     pub args: Vec<LoopFuncParam>,
     /// The error messages of the function's checks. If a call returns status `k > 0`, the check
     /// with message `checks[k - 1]` failed.
@@ -258,7 +258,7 @@ pub enum Constant {
     Str(Arc<str>),
     /// An element type (dtype) as a constant.
     DType(DType),
-    /// The constant for "no value".
+    /// The constant that stands for "no value", such as an absent operand.
     None,
 }
 

@@ -21,7 +21,7 @@ use crate::bytecode_program::{
 };
 use crate::{ExecError, builtin_arity};
 
-/// Maximum number of registers of a function.
+/// Maximum number of registers of a bytecode function, including parameters.
 pub const MAX_REGS: u32 = 1 << 22;
 /// Maximum number of bitset words that the definite-assignment analysis stores. Larger functions are not analysed.
 const MAX_ANALYSIS_WORDS: usize = 1 << 24;

@@ -14,7 +14,7 @@ pub enum ExecError {
     Format(String),
     /// Another version of Pliant created the executable.
     Version {
-        /// The format version of the file.
+        /// The format version of the file that was read.
         found: u32,
         /// The format version that this build supports.
         expected: u32,

@@ -228,7 +228,7 @@ impl ExecBuilder {
         self.emit(Instr::If { cond, false_offset })
     }
 
-    /// The index of the next emitted instruction in the current function.
+    /// The index that the next emitted instruction will have in the current function.
     pub fn here(&self) -> usize {
         self.current.as_ref().map_or(0, |(_, function)| function.instrs.len())
     }

@@ -29,7 +29,7 @@ const VERSION: u32 = 3;
 const FIXED_HEADER_LEN: usize = 32;
 const TABLE_ENTRY_LEN: usize = 24;
 const ALIGN: u64 = 64;
-/// The kind and the name of each section, in the required order.
+/// The kind and the name of each section of an executable file, in the order in which a file must contain them.
 const SECTIONS: [(u32, &str); 3] = [(1, "program"), (2, "constants"), (3, "kernels")];
 /// Maximum size of the program section in bytes. Larger sections are rejected before decoding.
 const MAX_PROGRAM: u64 = 256 << 20;

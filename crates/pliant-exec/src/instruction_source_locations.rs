@@ -28,9 +28,9 @@ pub struct SourceLocation<'a> {
     pub function: &'a str,
     /// The path of the file, or a name in angle brackets.
     pub file: &'a str,
-    /// The number of the first line, starting at 1.
+    /// The number of the first source line of the location, starting at 1.
     pub line: u32,
-    /// The number of the last source line.
+    /// The number of the last source line of the location.
     pub last: u32,
 }
 

@@ -1,7 +1,7 @@
 //! The executable that the compiler produces and the VM runs, with its file format.
 //!
 //! An [`Executable`] consists of a function table (bytecode functions, the signatures of loop functions, the names of builtins and
-//! host functions), a constant table, and the section `kernels`. This section contains the loop functions as script text, which
+//! packed functions), a constant table, and the section `kernels`. This section contains the loop functions as script text, which
 //! this crate does not interpret. When a file is loaded, the compiler compiles the text again. So an executable contains no machine
 //! code.
 //!

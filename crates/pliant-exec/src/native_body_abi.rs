@@ -77,21 +77,22 @@ pub struct BodyContext {
 #[repr(C)]
 #[derive(Debug)]
 pub struct BodyEntries {
-    /// Calls a builtin that is a plain function of its operands, as opposed to one that calls a closure or loop function.
+    /// The VM function that calls a builtin that is a plain function of its operands, as opposed to one that calls a closure or
+    /// loop function.
     pub builtin: BodyCall,
-    /// Clears a register, which releases its value.
+    /// The VM function that clears a register, which releases the register's value.
     pub release: BodyCall,
-    /// Calls a compiled loop function (machine code).
+    /// The VM function that calls a compiled loop function (machine code).
     pub loop_func: BodyCall,
-    /// Executes `vm.builtin.call_tir_dyn`: calls a loop function that is passed as an operand.
+    /// The VM function that executes `vm.builtin.call_tir_dyn`: it calls a loop function that is passed as an operand.
     pub dynamic: BodyCall,
-    /// Calls a packed function: a Rust or Python function that programs call by name.
+    /// The VM function that calls a packed function (a Rust or Python function that programs call by name).
     pub packed: BodyCall,
-    /// Enters a bytecode function: pushes its frame. Never returns 0.
+    /// The VM function that enters a bytecode function: it pushes the frame of the function, and never returns 0.
     pub function: BodyCall,
-    /// Calls a closure. If the closure is a bytecode function, pushes its frame.
+    /// The VM function that calls a closure. If the closure is a bytecode function, it pushes the frame of this function.
     pub closure: BodyCall,
-    /// Evaluates the condition of a branch.
+    /// The VM function that evaluates the condition of a branch.
     pub condition: BodyCondition,
 }
 

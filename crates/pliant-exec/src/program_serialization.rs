@@ -16,7 +16,7 @@ use pliant_tensor::{DType, Storage, Tensor, checked_nbytes};
 pub(crate) const SCHEMA: &str = "2 Program{funcs constants metadata files} Func{Vm: lines} Func{Vm Kernel Packed} \
     Constant{Tensor Shape Int Float Bool Str DType None} KernelArg{Any Tensor Int Float Bool}";
 
-/// Alignment in bytes of tensors in the constants section.
+/// The alignment in bytes of each tensor in the constants section of an executable file.
 pub(crate) const TENSOR_ALIGN: u64 = 64;
 
 #[derive(Serialize, Deserialize)]

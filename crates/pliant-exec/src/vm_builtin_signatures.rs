@@ -8,7 +8,7 @@ pub struct BuiltinArity {
     pub name: &'static str,
     /// The minimum number of operands of the builtin.
     pub min: u32,
-    /// Maximum number of operands; `u32::MAX` if unlimited.
+    /// The maximum number of operands of the builtin; `u32::MAX` if unlimited.
     pub max: u32,
 }
 
@@ -85,12 +85,12 @@ pub fn builtin_arity(name: &str) -> Option<BuiltinArity> {
     BUILTINS.binary_search_by(|b| b.name.cmp(name)).ok().map(|i| BUILTINS[i])
 }
 
-/// The action of `vm.builtin.match_shape` for a dim of the matched shape. Each code is followed by
-/// one operand.
+/// The action of `vm.builtin.match_shape` for a dim of the matched shape. Each code is followed by one operand. The shape heap is
+/// the tensor that contains symbolic sizes at run time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i64)]
 pub enum MatchShapeCode {
-    /// `match_shape` checks that the dim equals the operand, an immediate.
+    /// `match_shape` checks that the dim equals a constant. The operand of the code is this constant.
     AssertEqualToImm = 0,
     /// `match_shape` stores the dim in the slot of the shape heap whose index is the operand.
     StoreToHeap = 1,
@@ -105,9 +105,9 @@ pub enum MatchShapeCode {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i64)]
 pub enum MakeShapeCode {
-    /// The dim is the operand itself, an immediate.
+    /// The new dim is a constant. The operand of the code is this constant.
     UseImm = 0,
-    /// The dim is in the slot of the shape heap whose index is the operand.
+    /// The new dim is the value in the slot of the shape heap whose index is the operand of the code.
     LoadShape = 1,
 }
 

@@ -25,7 +25,7 @@ use crate::loop_functions::scalar_arithmetic::Val;
 use crate::runtime_values::{Func, plural};
 use crate::{InterpError, Value};
 
-/// Maximum number of slots of a shape heap.
+/// Maximum number of slots of a shape heap, the tensor that contains symbolic sizes at run time.
 const MAX_SLOTS: i64 = 1 << 24;
 
 /// The operands of a builtin, with checked accessors.
@@ -104,7 +104,7 @@ impl<'a> Args<'a> {
         self.text(i).lines().next().unwrap_or("value")
     }
 
-    /// Returns the shape heap at operand `i`. Fails if it does not have the given slot.
+    /// Returns the shape heap (the tensor that contains symbolic sizes) at operand `i`. Fails if it does not have the given slot.
     fn heap(&self, i: usize, slot: i64) -> Result<View> {
         let tensor = self.tensor(i)?;
         let is_slot = usize::try_from(slot).is_ok_and(|s| s < tensor.numel());
@@ -361,7 +361,7 @@ fn mismatch_text(
     format!("must equal {expr}{want}{origin}, but is {is}")
 }
 
-/// `store_shape(value, heap, slots..)`: stores the dims of a tensor or shape in the heap.
+/// `store_shape(value, heap, slots..)`: stores dim `i` of a tensor or shape in the `i`-th listed slot of the shape heap.
 fn store_shape(a: Args<'_>) -> Result<()> {
     let dims = match a.value(0)? {
         Value::Tensor(t) => t.shape(),
@@ -376,7 +376,7 @@ fn store_shape(a: Args<'_>) -> Result<()> {
     dims.iter().enumerate().try_for_each(|(i, &dim)| a.store(1, a.int(i + 2)?, dim))
 }
 
-/// `load_shape(heap, slots..)`: returns a shape whose dims are the values of heap slots.
+/// `load_shape(heap, slots..)`: returns a shape whose dims are the values of the listed slots of the shape heap.
 fn load_shape(a: Args<'_>) -> Result<Value> {
     let dims: Result<Vec<i64>> = (1..a.0.len()).map(|i| a.load(0, a.int(i)?)).collect();
     Ok(Value::shape(&dims?))

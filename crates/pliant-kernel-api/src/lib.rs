@@ -40,7 +40,7 @@ pub use reference_page_generator::reference_page;
 
 /// Maximum number of operands of a kernel, which is the length of the operand array of a [`Call`].
 pub const MAX_OPERANDS: usize = 12;
-/// Maximum number of integers that represent all attributes of a call ([`Kernel::number_count`]).
+/// Maximum number of integers that together represent the attributes of a kernel call ([`Kernel::number_count`]).
 pub const MAX_NUMBERS: usize = 32;
 /// Maximum rank of an operand of a kernel, which is the length of the arrays of dims and strides in a [`View`].
 pub const MAX_RANK: usize = 8;

@@ -58,8 +58,8 @@ impl Sizes {
         self.find(name).unwrap_or(0)
     }
 
-    /// Records the size of a dim. If a different size of the dim is recorded already, returns the
-    /// recorded size as the error.
+    /// Records the size of a named dim of the call. If a different size of the dim is recorded already, returns the recorded size
+    /// as the error.
     pub(crate) fn unify(&mut self, name: &str, size: i64) -> Result<(), i64> {
         let id = name_id(name);
         match self.find_id(id) {

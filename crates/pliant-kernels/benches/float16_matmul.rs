@@ -34,10 +34,10 @@ const SHAPES: [(usize, usize, usize, bool); 9] = [
     (512, 512, 512, false),
 ];
 
-/// Number of elements that a thread converts at once, the same as in generated loops.
+/// Number of elements that a thread converts between float16 and float32 in one call. Generated loops use the same number.
 const TILE: usize = 512;
-/// Number of elements that a thread converts in about a microsecond, the same estimate as in
-/// generated loops.
+/// Number of elements that a thread converts between float16 and float32 in about a microsecond. Generated loops use the same
+/// estimate.
 const MICROSECOND: usize = 2688;
 
 /// A parallel conversion of all elements of a slice between float16 and float32.

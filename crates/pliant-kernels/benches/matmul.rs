@@ -60,9 +60,9 @@ const PACKED_DOUBLE: [(usize, usize, usize); 7] = [
 /// whether the left and the right operand are transposed.
 type NonConstant = (usize, usize, usize, usize, [bool; 2]);
 
-/// Marks a matrix product without transposed operands.
+/// States for a benchmark case that neither the left nor the right operand is transposed.
 const PLAIN: [bool; 2] = [false; 2];
-/// Marks a matrix product with a transposed right operand.
+/// States for a benchmark case that only the right operand is transposed.
 const TRANSPOSED: [bool; 2] = [false, true];
 
 const NON_CONSTANT: [NonConstant; 20] = [

@@ -236,11 +236,11 @@ impl Product for f64 {
     }
 }
 
-/// The number of rows of every piece except the last is a multiple of this number, if a matrix
-/// product is divided by rows.
+/// The number of rows of every piece except the last is a multiple of this number, if a matrix product is divided by rows into
+/// pieces for threads.
 const ROW_UNIT: usize = 6;
-/// The number of columns of every piece except the last is a multiple of this number, if a matrix
-/// product is divided by columns.
+/// The number of columns of every piece except the last is a multiple of this number, if a matrix product is divided by columns
+/// into pieces for threads.
 const COLUMN_UNIT: usize = 64;
 
 /// Returns piece `index` of a matrix product that is divided into `count` pieces by its rows

@@ -17,7 +17,7 @@ use crate::simd::{Lanes, for_isa};
 /// The implementation of the kernel `pack_int8`.
 pub struct PackInt8;
 
-/// Maximum number of columns of a panel of packed 8-bit integers.
+/// Maximum number of columns of a panel (a group of adjacent columns that are stored together) of packed 8-bit integers.
 const WIDEST: usize = 64;
 
 /// The matrix to pack, its sizes and strides, and the destinations of the panels and the column
@@ -105,7 +105,8 @@ unsafe fn pack<L: Lanes>(m: &Matrix, panel: usize) {
     }
 }
 
-/// Copies adjacent elements of a row of the matrix to `to`, and flips their highest bits if required.
+/// Copies the elements of a row of the matrix from the address `from` on to `to`, and flips the bits [`Matrix::flipped_bits`] of
+/// each element.
 ///
 /// # Safety
 /// The elements are readable.

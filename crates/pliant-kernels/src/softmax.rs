@@ -36,7 +36,7 @@ struct Rows {
     log: bool,
 }
 
-/// The addresses of the input and of the result of softmax.
+/// The address of the input rows and the address of the result rows of softmax, in a type that threads may share.
 struct Addresses(*const f32, *mut f32);
 
 // SAFETY: pieces access different rows of memory that is valid during the call.
@@ -96,8 +96,8 @@ unsafe fn softmax<L: MathLanes<Elem = f32> + Reduce>(r: &Rows) {
     }
 }
 
-/// Computes softmax of a row with at least as many elements as a vector has lanes. The last vector
-/// overlaps the previous vector, or is loaded partially.
+/// Computes softmax of a row with at least as many elements as a vector has lanes. If the row does not consist of whole vectors,
+/// the last vector overlaps the previous vector, or is loaded partially.
 ///
 /// # Safety
 /// The conditions of [`softmax`] hold.

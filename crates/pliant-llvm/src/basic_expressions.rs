@@ -32,7 +32,8 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         }
     }
 
-    /// Pushes the unconditionally evaluated operands of an expression onto `stack`.
+    /// Pushes the operands of an expression that are evaluated whenever the expression is evaluated onto `stack`, the list of
+    /// expressions for which code must be generated next.
     fn strict_operands(&self, e: Expr, stack: &mut Vec<(Expr, bool)>) {
         let f = self.f;
         let mut push = |e: Expr| match f.expr(e) {
@@ -53,7 +54,8 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         }
     }
 
-    /// Computes an expression whose unconditionally evaluated operands have been computed already.
+    /// Generates code for an expression and returns its value. The code for the operands that are always evaluated must have been
+    /// generated before.
     fn compute(&mut self, e: Expr) -> Gen<Value<'ctx>> {
         let f = self.f;
         let ty = f.expr_ty(e);
@@ -122,7 +124,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         Ok(self.float_of_type(rounded, self.unit.value_type(ty)))
     }
 
-    /// Computes `c ? a : b`, evaluating only the selected operand.
+    /// Generates code for `c ? a : b` that evaluates only the selected operand at run time.
     pub fn if_then_else(&mut self, c: Expr, a: Expr, b: Expr, ty: Ty) -> Gen<Value<'ctx>> {
         if self.f.expr_ty(c).lanes != 1 {
             return unsupported("the condition of T.if_then_else is a vector; use T.Select");
@@ -152,7 +154,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         }
     }
 
-    /// Reinterprets the bits of numbers as another type of the same size.
+    /// Generates code that reinterprets the bits of the value `a` as the type `ty`, which has the same size.
     pub fn reinterpret(&mut self, a: Expr, ty: Ty) -> Gen<Value<'ctx>> {
         let from = self.f.expr_ty(a);
         let has_other_bits = |d: DType| matches!(d, DType::Float16 | DType::BFloat16 | DType::Bool);

@@ -61,8 +61,8 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         if needs_no_rounding(op) { Ok(v) } else { self.round_to_type(v, ta.dtype) }
     }
 
-    /// Computes an operator on values of type `ty`. For float16 and bfloat16, the result is a float32 that the caller must
-    /// still round to the 16-bit type.
+    /// Generates code that applies an operator to the values `a` and `b` of type `ty`. For float16 and bfloat16, the result is a
+    /// float32 that the caller must still round to the 16-bit type.
     pub fn apply(&mut self, op: BinOp, a: Value<'ctx>, b: Value<'ctx>, ty: Ty) -> Gen<Value<'ctx>> {
         match ty.dtype.is_float() {
             true => self.float_op(op, a, b, ty),
@@ -95,7 +95,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         }
     }
 
-    /// Computes an operator on values that are float32 or float64 in registers.
+    /// Generates code for an operator on floats, whose values are float32 or float64 in registers.
     fn float_op(&mut self, op: BinOp, a: Value<'ctx>, b: Value<'ctx>, ty: Ty) -> Gen<Value<'ctx>> {
         if let Some(predicate) = float_predicate(op) {
             return self.fcmp(predicate, a, b);

@@ -81,7 +81,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         ))
     }
 
-    /// Loads the elements of a buffer at scalar or vector indices.
+    /// Emits a load of the elements of a buffer at scalar or vector indices. Returns the loaded value.
     pub fn load(&mut self, buffer: Buffer, indices: &[Expr]) -> Gen<Value<'ctx>> {
         let dtype = self.f.buffer(buffer).dtype;
         let index = self.flat_index(indices)?;
@@ -93,7 +93,8 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         self.memory_to_register(raw, dtype)
     }
 
-    /// Loads elements of a buffer in their memory representation, such as 16 bits for a float16.
+    /// Emits a load of elements of a buffer without converting them from the form in which memory holds them, such as 16 bits for a
+    /// float16.
     fn load_raw(&mut self, buffer: Buffer, index: Expr) -> Gen<Value<'ctx>> {
         self.check_access(buffer, index)?;
         let ty = self.unit.memory_type(self.f.buffer(buffer).dtype);
@@ -121,8 +122,8 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         self.vector_of_lanes(&out)
     }
 
-    /// Loads a vector with a small constant stride: loads all elements from the first to the last lane, and selects the lanes.
-    /// Every loaded element is between two elements of the access, so it is in bounds.
+    /// Emits a load of a vector with a small constant stride: the code loads all elements from the first to the last lane, and
+    /// selects the lanes. Every loaded element is between two elements of the access, so it is in bounds.
     fn load_shuffled(
         &mut self,
         (buffer, base): (Buffer, IntValue<'ctx>),
@@ -166,7 +167,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         }
     }
 
-    /// Stores a scalar or vector to elements of a buffer.
+    /// Emits a store of a scalar or vector to elements of a buffer.
     pub fn store(&mut self, buffer: Buffer, indices: &[Expr], value: Expr) -> Gen<()> {
         let index = self.flat_index(indices)?;
         let lanes = self.f.expr_ty(index).lanes;

@@ -114,8 +114,8 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         Ok(())
     }
 
-    /// Computes the size of a buffer in bytes. The loop function fails if a dim is negative or larger than
-    /// [`SIZE_LIMIT`], or if the size overflows.
+    /// Emits code that computes the size of a buffer in bytes. At run time, the loop function fails if a dim is negative or larger
+    /// than [`SIZE_LIMIT`], or if the size overflows.
     fn buffer_bytes(&mut self, buffer: Buffer) -> Gen<IntValue<'ctx>> {
         let data = self.f.buffer(buffer);
         let mut bytes = self.i64(data.dtype.size() as i64);

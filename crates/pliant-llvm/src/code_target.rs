@@ -175,8 +175,8 @@ impl CodeTarget {
     }
 }
 
-/// Returns LLVM's names of a level of x86-64 CPUs and of the instruction sets that its code may use: those of the level, which an
-/// object file lists as requirements, and `more`.
+/// Finds a level of x86-64 CPUs by name, such as `x86-64-v3`. Returns LLVM's name of the level and, as LLVM's feature string, the
+/// instruction sets that code for it may use: those of the level and those in `more`.
 fn level_target(name: &str, more: &[&str]) -> Result<(String, String), String> {
     let level = cpu_levels::find(name)?;
     let features: Vec<String> =

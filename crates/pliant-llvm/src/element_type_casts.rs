@@ -10,8 +10,8 @@ use crate::half_floats::is_half;
 use crate::values::{Value, lane_type, with_lanes};
 
 impl<'ctx> FuncGen<'_, 'ctx> {
-    /// Converts a value to another element type. Conversions from float to integer truncate and saturate, and NaN
-    /// becomes 0.
+    /// Generates code that converts a value from the type `from` to the type `to`. Conversions from float to integer truncate and
+    /// saturate, and NaN becomes 0.
     pub fn cast(&mut self, v: Value<'ctx>, from: Ty, to: Ty) -> Gen<Value<'ctx>> {
         if from.dtype == to.dtype {
             return Ok(v);
@@ -42,8 +42,8 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         }
     }
 
-    /// Rounds a float64 to a float32 by round-to-odd, as [`pliant_tensor::round_to_bf16`] does. If
-    /// the result is then rounded to bfloat16, it equals the float64 rounded directly to bfloat16.
+    /// Generates code that rounds a float64 to a float32 by round-to-odd, as [`pliant_tensor::round_to_bf16`] does. If the result
+    /// is then rounded to bfloat16, it equals the float64 rounded directly to bfloat16.
     fn round_to_odd_f32(&self, v: Value<'ctx>) -> Gen<Value<'ctx>> {
         let (f32_type, f64_type) =
             (self.unit.context.f32_type().into(), self.unit.context.f64_type().into());
@@ -62,7 +62,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         self.bits_as(bits, f32_type)
     }
 
-    /// Rounds a 64-bit integer by round-to-odd to an integer that float64 can represent, as
+    /// Generates code that rounds a 64-bit integer by round-to-odd to an integer that float64 can represent, as
     /// [`pliant_tensor::round_to_odd_f64`] does.
     fn round_to_odd_f64(&self, v: Value<'ctx>, signed: bool) -> Gen<Value<'ctx>> {
         let constant = |c: i64| self.int_of_type(c, v.get_type());

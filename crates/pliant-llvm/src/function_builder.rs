@@ -51,7 +51,7 @@ pub(crate) fn unsupported<T>(description: impl Into<String>) -> Gen<T> {
     Err(GenError::Unsupported(description.into()))
 }
 
-/// The block to which failed checks branch, and the status of the failed check.
+/// A basic block to which failed checks branch, and the phi instruction in it that receives the status of the failed check.
 #[derive(Clone, Copy)]
 pub(crate) struct FailBlock<'ctx> {
     pub block: BasicBlock<'ctx>,

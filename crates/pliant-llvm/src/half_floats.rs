@@ -40,8 +40,8 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         self.convert(InstructionOpcode::Trunc, high, i16_type)
     }
 
-    /// Rounds the float32 result of an operation on 16-bit floats to their precision, ties to even. Returns values of other
-    /// types unchanged.
+    /// Generates code that rounds the float32 result of an operation on 16-bit floats to their precision, ties to even. Returns
+    /// values of other types unchanged.
     pub fn round_to_type(&self, v: Value<'ctx>, dtype: DType) -> Gen<Value<'ctx>> {
         match dtype {
             DType::Float16 => {

@@ -245,7 +245,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         self.cast(out, from.with_lanes(1), ty)
     }
 
-    /// Computes the float classifications `IsNan`, `IsInf` and `IsFinite`.
+    /// Generates code for the float classifications `IsNan`, `IsInf` and `IsFinite`.
     fn classify(&mut self, intrin: Intrin, a: Expr, ty: Ty) -> Gen<Value<'ctx>> {
         let from = self.f.expr_ty(a);
         let v = self.expr(a)?;
@@ -263,7 +263,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         self.fcmp(predicate, magnitude, infinity)
     }
 
-    /// Computes a bitwise operation or a shift.
+    /// Generates code for a bitwise operation or a shift.
     fn bit_op(&mut self, intrin: Intrin, a: Expr, b: Expr, ty: Ty) -> Gen<Value<'ctx>> {
         let (a, b) = (self.expr(a)?, self.expr(b)?);
         let (a, b) = (self.splat(a, ty.lanes)?, self.splat(b, ty.lanes)?);

@@ -69,7 +69,7 @@ impl LoadedCode {
         Ok(code)
     }
 
-    /// Defines external symbols by their addresses.
+    /// Defines external symbols, so that the linker resolves each of them to the given address.
     fn define(&self, symbols: IndexMap<String, usize>) -> Result<(), String> {
         if symbols.is_empty() {
             return Ok(());

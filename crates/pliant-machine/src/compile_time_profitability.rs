@@ -13,8 +13,8 @@ const WINOGRAD_CHANNELS: i64 = 64;
 /// The number of elements of a 3 x 3 filter after the filter transform of F(2x2), the variant of Winograd's algorithm for which the
 /// other limits were measured.
 const WINOGRAD_FILTER_ELEMENTS: u64 = 16;
-/// Maximum ratio of the number of elements of a pooling window to the sum of its sizes in all dims. Up to this ratio, each window
-/// is reduced as a whole; above it, one axis is reduced after the other.
+/// Maximum ratio of the number of elements of a pooling window to the sum of its sizes in all dims. Up to this ratio in pooling
+/// with channels last, each window is reduced as a whole; above it, one axis is reduced after the other.
 const WINDOW_RATIO: i64 = 3;
 /// Minimum number of time steps of a recurrent layer for which packing its non-constant weights is
 /// profitable.

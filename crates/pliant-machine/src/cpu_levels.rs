@@ -9,10 +9,10 @@ pub struct CpuLevel {
     pub features: &'static [&'static str],
 }
 
-/// The name of the lowest level, which all x86-64 CPUs have.
+/// The name of the lowest level, to which all x86-64 CPUs belong.
 pub const BASELINE: &str = "x86-64";
 
-/// All levels, lowest first.
+/// All levels of x86-64 CPUs, lowest first. Each level contains the instruction sets of the levels below it.
 pub const LEVELS: [CpuLevel; 4] = [
     CpuLevel { name: BASELINE, features: &[] },
     CpuLevel {

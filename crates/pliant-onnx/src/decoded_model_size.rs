@@ -14,7 +14,7 @@ use crate::proto::{
 /// Maximum nesting depth of messages. The decoder has the same limit.
 const MAX_DEPTH: usize = 100;
 
-/// The kinds of protobuf messages and fields in a model file.
+/// The kinds of protobuf messages and length-delimited fields that a model file contains.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FieldKind {
     Model,
@@ -25,18 +25,18 @@ enum FieldKind {
     SparseTensor,
     ValueInfo,
     Type,
-    /// A type that contains another type: a sequence, an optional, or a map.
+    /// A message for an ONNX type that contains another type: a sequence, an optional, or a map.
     Holder,
-    /// A shape, or a type that contains a shape.
+    /// A message for a tensor shape, or for an ONNX type that contains a shape.
     Shape,
     Function,
     Entry,
     /// A message that is rare in models. Its decoded size is estimated from its encoded length.
     Other,
     Text,
-    /// Bytes that are borrowed from the file rather than copied.
+    /// A field of bytes, such as the weights of a tensor, that the decoder borrows from the file and does not copy.
     Bytes,
-    /// Packed integers of 1 to 10 bytes each.
+    /// A packed list of integers of 1 to 10 encoded bytes each.
     Varints,
     /// A packed list of numbers that all have the same encoded size, such as floats.
     Fixed,
@@ -170,7 +170,7 @@ impl DecodedSizeScan {
         Ok(())
     }
 
-    /// Skips a list item whose encoding has a fixed size, and adds its decoded size.
+    /// Skips an item of a list field whose encoding has a fixed size (`bytes`), and adds the decoded size of the item to the total.
     fn fixed(&mut self, rest: &mut &[u8], bytes: u64) -> Option<()> {
         self.total = self.total.saturating_add(2 * bytes);
         take(rest, bytes).map(|_| ())

@@ -35,17 +35,20 @@ const MAX_SPECIALIZED_VALUES: usize = 64;
 /// run time, when its operands exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Specialization {
-    /// The ranks and element types of all operands are constant.
+    /// The import treats the ranks and the element types of all operands as constants.
     Ranks,
-    /// In addition to `Ranks`, the sizes of all operands except the first are constant. Their elements are constant, too, if the
-    /// operand contains at most 64 elements of type int64, int32 or bool.
+    /// In addition to the ranks and element types of all operands, the import treats the sizes of all operands except the first as
+    /// constants. It also treats their elements as constants if the operand contains at most 64 elements of type int64, int32 or
+    /// bool.
     Parameters,
-    /// In addition to `Parameters`, the same applies to the first operand.
+    /// The import treats the ranks, element types and sizes of all operands as constants, and also the elements of operands that
+    /// contain at most 64 elements of type int64, int32 or bool.
     All,
 }
 
 impl Specialization {
-    /// All values, in the order in which the import tries them until one succeeds: from the fewest to the most constants.
+    /// All values of `Specialization`, in the order in which the import of a deferred node tries them until one succeeds: from the
+    /// fewest to the most constants.
     pub const ALL: [Specialization; 3] =
         [Specialization::Ranks, Specialization::Parameters, Specialization::All];
 

@@ -34,17 +34,17 @@ fn evaluate(tree: &DimExpr, size: &mut dyn FnMut(&str) -> Option<i64>) -> Option
 
 // Operator codes of functions with two arguments. Other operators are represented by their characters.
 
-/// The operator for a quotient rounded down: `floor(a / b)` or `a // b`.
+/// The code, in the syntax tree of a dim text, of the operator for a quotient rounded down: `floor(a / b)` or `a // b`.
 pub(crate) const FLOOR: u8 = b'f';
-/// The operator for a quotient rounded up: `ceil(a / b)`.
+/// The code, in the syntax tree of a dim text, of the operator for a quotient rounded up: `ceil(a / b)`.
 pub(crate) const CEIL: u8 = b'c';
 pub(crate) const MAX: u8 = b'M';
 pub(crate) const MIN: u8 = b'm';
 
-/// Maximum exponent of a power that is expanded to a product.
+/// Maximum exponent of a power in a dim text. Such a power is expanded to a product.
 const MAX_EXPONENT: u32 = 8;
-/// Maximum number of nodes of an expanded power, and of summands of an expanded product. Without this limit, nested powers and
-/// products of sums would grow exponentially with the length of the text.
+/// Maximum number of nodes of the syntax tree of a dim text after a power is expanded, and of summands after a product is expanded.
+/// Without this limit, nested powers and products of sums would grow exponentially with the length of the text.
 const MAX_NODES: usize = 256;
 
 /// The syntax tree of a dim text that is arithmetic.
@@ -90,7 +90,7 @@ impl DimExpr {
         }
     }
 
-    /// An upper bound of the number of summands after all products are expanded.
+    /// An upper bound of the number of summands of this dim expression after all its products are expanded.
     fn max_summands(&self) -> usize {
         let DimExpr::Op(op, operands) = self else { return 1 };
         let (a, b) = (operands.0.max_summands(), operands.1.max_summands());

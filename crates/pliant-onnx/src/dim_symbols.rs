@@ -21,9 +21,10 @@ use crate::shape_constraint_report::DynamicDim;
 #[derive(Debug, Default)]
 pub(crate) struct DimSymbols {
     by_name: IndexMap<String, Sym>,
-    /// The names of the symbols in the program, which are unique.
+    /// The names that the symbols have in the imported program. They are unique.
     program_names: FxHashSet<String>,
-    /// The names of input dims in the file, and the program names derived from them. Generated names must differ from all of these.
+    /// The names of input dims in the model file, and the program names derived from them. Generated names must differ from all of
+    /// these.
     file_names: FxHashSet<String>,
     file_program_names: FxHashSet<String>,
     /// The divisors that the user declares for sizes, by the name of the size. They apply when the symbol for the size is

@@ -16,7 +16,7 @@ use crate::proto::{FunctionProto, GraphProto, ModelProto, NodeProto};
 pub(crate) struct GraphCheck {
     /// All violations in the graph, its subgraphs and its functions.
     pub problems: Vec<Problem>,
-    /// Whether the model is within the limits. A model that exceeds them must not be traversed.
+    /// Whether the model is within the limits of the import. A model that exceeds them must not be traversed.
     pub within_limits: bool,
 }
 
@@ -59,7 +59,7 @@ struct GraphChecker<'m> {
     /// The names that have been defined so far, in the current graph and the enclosing graphs.
     scopes: Vec<FxHashSet<&'m str>>,
     functions: FxHashMap<FunctionKey<'m>, &'m FunctionProto>,
-    /// The function that is being checked; `None` for the main graph.
+    /// The model function whose body is being checked; `None` for the main graph.
     function: Option<&'m FunctionProto>,
 }
 
@@ -114,7 +114,7 @@ impl<'m> GraphChecker<'m> {
         }
     }
 
-    /// Checks nodes in order and defines the names of their outputs.
+    /// Checks the nodes of a graph in order, and records the names of their outputs as defined.
     fn check_nodes(&mut self, nodes: &'m [NodeProto]) {
         let mut definitions: Option<FxHashMap<&str, usize>> = None;
         for (i, node) in nodes.iter().enumerate() {
@@ -197,7 +197,7 @@ impl<'m> GraphChecker<'m> {
         }
     }
 
-    /// Defines a name. Returns whether it is new in the innermost graph.
+    /// Records a name as defined in the innermost graph. Returns false if this graph has defined the name before.
     fn define(&mut self, name: &'m str) -> bool {
         self.scopes.last_mut().is_some_and(|s| s.insert(name))
     }

@@ -156,12 +156,13 @@ pub(crate) struct Importer<'m> {
     pub(crate) external: ExternalData,
     pub(crate) limits: Limits,
     pub(crate) symbols: DimSymbols,
-    /// The values of the names in the current graph and in the enclosing graphs, innermost last.
+    /// For the current graph and each enclosing graph (innermost last), the values of the names defined so far, with their origins.
     scopes: Vec<FxHashMap<String, (Value, Origin)>>,
     opsets: FxHashMap<&'m str, i64>,
     functions: FxHashMap<FunctionKey<'m>, &'m FunctionProto>,
     pub(crate) known_elements: KnownElements,
-    /// The constants created so far, by data address and shape.
+    /// The constants that the import has created so far, by the address of their data and by shape. Tensors that share data and
+    /// shape get the same constant.
     constants: FxHashMap<(usize, Vec<i64>), Expr>,
     pub(crate) problems: Vec<Problem>,
     params: IndexMap<String, Tensor>,
@@ -189,7 +190,7 @@ pub(crate) struct Importer<'m> {
 /// The main graph of the model after its conversion.
 pub(crate) struct ConvertedGraph {
     inputs: Vec<String>,
-    /// The graph inputs that become constants, because the file has values for them.
+    /// The names of graph inputs that become constants and not parameters, because the file has values for them.
     defaults: Vec<String>,
     outputs: Vec<String>,
     result: Expr,

@@ -21,9 +21,10 @@ pub enum ProblemKind {
 pub struct Problem {
     /// The kind of the problem.
     pub kind: ProblemKind,
-    /// The node as `op_type 'name'`; empty if the problem concerns the whole file or graph.
+    /// The node that has the problem, as `op_type 'name'`; empty if the problem concerns the whole file or graph.
     pub node: String,
-    /// The operator, prefixed with its domain unless that is ONNX's own; empty if there is no node.
+    /// The operator of the node that has the problem, prefixed with its domain unless that is ONNX's own; empty if there is no
+    /// node.
     pub operator: String,
     /// A description of what is wrong.
     pub message: String,
@@ -81,7 +82,7 @@ impl Problem {
         self
     }
 
-    /// Sets the node and its operator, unless the problem already has a node.
+    /// States in which node the problem occurs, and the node's operator. Has no effect if the problem already names a node.
     #[must_use]
     pub fn at_node(mut self, node: &str, operator: &str) -> Self {
         if self.node.is_empty() {

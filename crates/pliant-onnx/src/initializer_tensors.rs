@@ -106,7 +106,7 @@ pub(crate) fn read_tensor(
 enum ReadError {
     /// The data does not match the tensor's type, or the file contains the elements more than once. Contains the message.
     Damaged(String),
-    /// The external data file cannot be opened. Contains the message.
+    /// The file with the external data of the tensor cannot be opened. Contains the message.
     ExternalFile(String),
     /// The memory of the tensor cannot be allocated.
     Memory(TensorError),

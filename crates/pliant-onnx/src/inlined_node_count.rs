@@ -34,7 +34,7 @@ struct NodeCounter<'m> {
 }
 
 impl<'m> NodeCounter<'m> {
-    /// Counts the nodes with functions inlined, and determines their nesting depth.
+    /// Counts the nodes of `nodes` and their subgraphs, with functions inlined, and determines the nesting depth.
     fn count(
         &mut self,
         nodes: &'m [NodeProto],

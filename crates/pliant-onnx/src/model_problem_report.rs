@@ -51,7 +51,7 @@ pub struct Finding {
     pub help: Option<String>,
     /// The nodes as `op_type 'name'`; empty if the problem concerns the file or the graph.
     pub nodes: Vec<String>,
-    /// A model that contains only the first of the nodes, if the model format can express it.
+    /// A model that contains only the first node in `nodes`, if the model format can express such a model.
     pub(crate) node_model: Option<ModelProto>,
 }
 

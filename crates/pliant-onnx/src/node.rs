@@ -191,7 +191,7 @@ impl<'n, 'm> Node<'n, 'm> {
         self.materialize_as(value, || "a value that the node uses".into())
     }
 
-    /// Converts a value to a tensor expression, like [`materialize`](Self::materialize). `what` names the value in messages.
+    /// Converts a value to a tensor expression. `what` names the value in messages.
     fn materialize_as(&mut self, value: &Value, what: impl FnOnce() -> String) -> ExprResult {
         match value {
             Value::Expr(e) => Ok(*e),
@@ -359,8 +359,8 @@ impl<'n, 'm> Node<'n, 'm> {
         position.map_or_else(|| other.to_owned(), |i| format!("input {i}"))
     }
 
-    /// Creates the problem that a converter needs a rank that is only known at run time. The user sees this problem only if the
-    /// node cannot be deferred.
+    /// Creates the error message for a converter that needs a rank that is known only at run time. The user sees it only if the
+    /// import of the node cannot be deferred to run time.
     fn unknown_rank_problem(&self, e: Expr) -> Problem {
         Problem::known_only_at_run_time(&format!("the rank of {}", self.tensor_label(e, "an input"))).with_help(
             "declare the rank in the file: add a value_info entry for that input, with symbols for its dims",

@@ -9,7 +9,8 @@ use crate::imported_value::SymTensor;
 use crate::node::{ExprResult, Node};
 
 impl Node<'_, '_> {
-    /// Requires two sizes to be equal. In the message `text`, two `{}` stand for the sizes.
+    /// Checks that two sizes are equal: during the import if possible, otherwise by a run-time check that this function emits. In
+    /// the error message `text`, two `{}` stand for the sizes.
     ///
     /// # Errors
     /// If they are provably different.
@@ -24,9 +25,9 @@ impl Node<'_, '_> {
         self.require_comparison("relax.equal", a, b, text)
     }
 
-    /// Requires dim `axis` of a tensor to have the given size. If the equality is not provable, it
-    /// is checked at run time. If the dim provably has another size, the tensor is returned
-    /// unchanged, and type inference of the operator reports the error.
+    /// Checks that dim `axis` of a tensor has the given size. If the equality is not provable during the import, it is checked at
+    /// run time. If the dim provably has another size, the tensor is returned unchanged, and type inference of the operator reports
+    /// the error.
     ///
     /// # Errors
     /// If the rank is unknown or too low.
@@ -45,7 +46,8 @@ impl Node<'_, '_> {
         self.with_dims(x, &known)
     }
 
-    /// Requires `a <= b`. In the message `text`, two `{}` stand for the sizes.
+    /// Checks that `a <= b`: during the import if possible, otherwise by a run-time check that this function emits. In the error
+    /// message `text`, two `{}` stand for the sizes.
     ///
     /// # Errors
     /// If `a` is provably greater.
@@ -61,8 +63,8 @@ impl Node<'_, '_> {
         }
     }
 
-    /// Requires a size to be broadcastable to another size: it must be 1 or equal to the other size. `what` is the subject of the
-    /// message.
+    /// Checks that the size `actual` can be broadcast to `full_size`, which means that it is 1 or equal to `full_size`: during the
+    /// import if possible, otherwise at run time. `what` is the subject of the error message.
     ///
     /// # Errors
     /// If the size is provably neither 1 nor the other size.
@@ -147,8 +149,8 @@ impl Node<'_, '_> {
         Ok(t)
     }
 
-    /// Requires that the new shape of a Reshape does not contain both 0 and -1. `zeros` and
-    /// `inferred` are bool masks that mark the elements 0 and -1.
+    /// Emits a run-time check that the new shape of a Reshape does not contain both 0 and -1. `zeros` and `inferred` are bool masks
+    /// that mark the elements 0 and -1.
     ///
     /// # Errors
     /// If type inference fails.

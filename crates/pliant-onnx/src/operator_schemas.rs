@@ -15,7 +15,7 @@ use crate::proto::{FunctionProto, ModelProto, NodeProto};
 /// The oldest version of ONNX's own opset for which models are tested.
 const OLDEST_TESTED: i64 = 7;
 
-/// The schema of an operator, which is valid from opset version `since` on.
+/// The schema of an operator from opset version `since` on, until a newer schema replaces it.
 struct Schema {
     since: i64,
     /// The signature of the operator; `None` if the operator was removed in this version.
@@ -24,9 +24,10 @@ struct Schema {
 
 /// The inputs, outputs and attributes of an operator in one version.
 struct Signature {
-    /// Minimum number of inputs. Optional inputs before the last required one are included.
+    /// Minimum number of inputs that a node of the operator lists, up to the last required input. Optional inputs before it are
+    /// counted.
     min_inputs: usize,
-    /// Maximum number of inputs; `None` if there is no limit.
+    /// Maximum number of inputs of a node of the operator; `None` if there is no limit.
     max_inputs: Option<usize>,
     max_outputs: Option<usize>,
     types: Vec<InputTypes>,
@@ -40,7 +41,7 @@ struct InputTypes {
     name: &'static str,
     /// The accepted types, with one letter per type in the order of [`DataType`]; empty if all types are accepted.
     letters: &'static str,
-    /// Whether these types also apply to all following inputs.
+    /// Whether the accepted types of this input also apply to all following inputs.
     many: bool,
     /// Whether nodes may omit the input.
     optional: bool,
@@ -106,12 +107,12 @@ fn table() -> &'static Table {
     })
 }
 
-/// The lower bound of a range such as `1-3`.
+/// The lower bound of a number of inputs or outputs that is written as a range, such as `1-3`.
 fn min_count(range: &str) -> usize {
     range.split_once('-').and_then(|(min, _)| min.parse().ok()).unwrap_or(0)
 }
 
-/// The upper bound of a range such as `1-3`; `None` if there is none.
+/// The upper bound of a number of inputs or outputs that is written as a range, such as `1-3`; `None` if there is none.
 fn max_count(range: &str) -> Option<usize> {
     range.split_once('-').and_then(|(_, max)| max.parse().ok())
 }

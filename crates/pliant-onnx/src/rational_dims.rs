@@ -17,15 +17,16 @@ use crate::imported_value::{SymTensor, Value, broadcast_shape};
 use crate::node::{ExprResult, Node};
 use crate::shape_folding::{self, FoldOp};
 
-/// Maximum numerator of a constant. Larger constants may need more bits than the mantissa of a float has.
+/// Maximum numerator of a float constant that is represented as a quotient of two integers. Constants with a larger numerator may
+/// need more bits than the mantissa of a float has.
 const MAX_NUMERATOR: f64 = 4096.0;
 
 /// A small float tensor whose elements are quotients of two symbolic terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RationalTensor {
-    /// The numerators, in a tensor of the same shape.
+    /// The numerators of the quotients, in an integer tensor that has the shape of the float tensor.
     pub numerators: SymTensor,
-    /// The denominators, in a tensor of the same shape.
+    /// The denominators of the quotients, in an integer tensor that has the shape of the float tensor.
     pub denominators: SymTensor,
     /// The float type of the elements.
     pub dtype: DType,
@@ -246,7 +247,8 @@ pub(crate) enum Rounding {
     Zero,
 }
 
-/// Combines two quotients by an arithmetic operation. `exact` states for each of them whether floats represent it exactly.
+/// Applies the arithmetic operator `fold` to two quotients. `exact` states for each of them whether floats represent it exactly.
+/// `None` if the model's floating-point result might be rounded more than once, or if the operator is not supported.
 fn combine(
     func: &mut Function,
     fold: FoldOp,

@@ -79,7 +79,7 @@ impl Constraint {
     }
 }
 
-/// The control flow that contains the node of a constraint.
+/// The loops and `If` branches around the node that imposes a constraint. They determine in which runs the constraint applies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ControlContext {
     /// Whether the node may not run, because it is in a loop body or a branch.
@@ -88,7 +88,7 @@ pub(crate) struct ControlContext {
     pub branches: Vec<Branch>,
 }
 
-/// A branch of an `If` node.
+/// The branch of an `If` node in which another node lies.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Branch {
     pub node: Origin,

@@ -11,14 +11,14 @@ use crate::import_error::Problem;
 use crate::node::{ExprResult, Node};
 use crate::proto::tensor_proto::DataType;
 
-/// The format of a float type of 4 or 8 bits. A bit pattern consists of sign, exponent and mantissa.
+/// The format of an ONNX float type of 4 or 8 bits. A bit pattern of such a float consists of sign, exponent and mantissa.
 struct FloatFormat {
     bits: u32,
     mantissa: u32,
     bias: i32,
-    /// The bit pattern of the largest finite number.
+    /// The bit pattern of the largest finite number of the float type.
     largest: u8,
-    /// The bit pattern of NaN; `None` if there is no NaN.
+    /// The bit pattern of NaN; `None` if the float type has no NaN.
     nan: Option<u8>,
     /// Whether the bit pattern of minus zero represents NaN.
     no_minus_zero: bool,
@@ -87,7 +87,7 @@ pub(crate) fn is_data_movement(operator: &str) -> bool {
 }
 
 impl FloatFormat {
-    /// The number that a bit pattern represents.
+    /// The number that the bit pattern `code` of this float format represents.
     fn decode(&self, code: u8) -> f32 {
         let sign = 1u8 << (self.bits - 1);
         if self.nan == Some(code) {

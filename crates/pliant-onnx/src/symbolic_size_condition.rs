@@ -8,11 +8,11 @@ use pliant_sym::{CmpOp, Sym, SymArena, SymKind, SymVar};
 /// sizes, which overflow 64 bits with the first one.
 const LARGE_SIZES: [i64; 4] = [(1 << 20) * 243 * 125 * 49 * 11 * 13, 720_720, 55_440, 5_040];
 
-/// The number of sizes that are tested, starting at the minimum.
+/// The number of sizes of a symbol, from its minimum size on, with which a condition is tested.
 const TESTED_SIZES: i64 = 1024;
 
-/// Maximum number of possible sizes that counts as few. A condition on a size divided by a stride
-/// or window may allow that many sizes.
+/// Maximum number of possible sizes of a symbol that counts as few. A condition on a size divided by a stride or window may allow
+/// that many sizes.
 const MAX_FEW_SIZES: usize = 64;
 
 /// One condition of a conjunction of conditions on sizes.

@@ -10,7 +10,7 @@ use crate::imported_value::Value;
 use crate::node::label;
 use crate::proto::NodeProto;
 
-/// Maximum number of nodes in the chain that a message lists.
+/// Maximum number of nodes that a message lists to explain where a size comes from.
 const MAX_STEPS: usize = 8;
 
 /// The origin of a value, as an index into [`Origins`].
@@ -29,7 +29,7 @@ pub(crate) struct ValueSource {
     symbols: Vec<SymVar>,
     /// The constant sizes in the shapes of the values from this source.
     sizes: Vec<i64>,
-    /// Whether the node's second input alone determines the shape of its result.
+    /// Whether the source is a node whose second input alone determines the shape of its result, such as `Reshape`.
     shape_last: bool,
 }
 
@@ -51,12 +51,12 @@ impl Origins {
         Origin(self.list.len() as u32 - 1)
     }
 
-    /// Adds an input or an initializer. Returns the origin of its value.
+    /// Adds a graph input or an initializer with the name `name` to the sources. Returns the origin of its value.
     pub fn add_named(&mut self, name: &str) -> Origin {
         self.add(ValueSource { label: format!("'{name}'"), ..ValueSource::default() })
     }
 
-    /// Adds a node. Returns the origin of its results.
+    /// Adds a node to the sources. `inputs` are the origins of the values that it reads. Returns the origin of its results.
     pub fn add_node(&mut self, node: &NodeProto, inputs: Vec<Origin>) -> Origin {
         let shape_last = matches!(node.op_type(), "Reshape" | "Expand" | "Tile");
         let (label, operator) = (label(node), operator_name(node));
@@ -72,7 +72,7 @@ impl Origins {
         self.get(node).inputs.get(i).copied().unwrap_or(node)
     }
 
-    /// Records that a node also depends on the origin of a subgraph's output.
+    /// Records that the values of `node` also depend on `from`, the origin of an output of one of the node's subgraphs.
     pub fn add_source(&mut self, node: Origin, from: Origin) {
         let inputs = &mut self.list[node.0 as usize].inputs;
         if from != node && !inputs.contains(&from) {

@@ -9,7 +9,7 @@ use crate::op_declaration::{Default, OpDecl};
 use crate::type_inference::InferCtx;
 
 impl InferCtx<'_> {
-    /// The value of the attribute, or its declared default.
+    /// The value that the call states for the attribute `key`, or the declared default of the attribute.
     pub fn attr(&self, key: &str) -> AttrValue {
         attr(self.decl, self.attrs, key)
     }

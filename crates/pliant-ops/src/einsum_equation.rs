@@ -3,7 +3,8 @@
 /// The label of a dim in an einsum equation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Label {
-    /// A dim of the ellipsis, counted from the right, starting with 0.
+    /// A dim that the ellipsis `...` of an operand's labels covers. The number is the position of the dim among these dims, counted
+    /// from the right, starting with 0.
     Ellipsis(usize),
     /// A dim that the equation labels with a letter.
     Letter(char),
@@ -36,7 +37,7 @@ pub enum EquationMismatch {
     /// The equation has this number of terms (label lists before `->`), which differs from the
     /// number of operands.
     Count(usize),
-    /// The index of the first term that does not match the rank of its operand.
+    /// The term (the label list of an operand) with this index is the first one that does not match the rank of its operand.
     Rank(usize),
 }
 

@@ -218,7 +218,8 @@ impl<'a> LegalizeCtx<'a> {
         te::cast(&self.size_or_condition(sym), te::Ty::I64)
     }
 
-    /// Converts a symbolic size like [`Self::size`], but a condition remains a bool.
+    /// Converts a symbolic size to an int64 expression, or a condition on sizes to a bool expression. Conditional subterms become
+    /// parameters of the loop function.
     fn size_or_condition(&mut self, sym: Sym) -> te::Expr {
         if self.existing_tensors.is_none() {
             self.vars.name_conditionals(&self.func.syms, sym);
@@ -281,8 +282,8 @@ impl<'a> LegalizeCtx<'a> {
         self.value_with_dims(i, &dims)
     }
 
-    /// Reads operand `i` like [`value`](Self::value), but its dims are assumed to be `dims`. The
-    /// loop function checks this at run time.
+    /// Reads operand `i` as a tensor or scalar. The dims of a tensor are assumed to be `dims`, which the loop function checks at
+    /// run time.
     ///
     /// # Errors
     /// If the data type of the operand is unknown.
@@ -337,9 +338,8 @@ impl<'a> LegalizeCtx<'a> {
         self.fields_with_dims(i, |_, field_dims| field_dims.to_vec())
     }
 
-    /// Reads the fields of operand `i` like [`fields`](Self::fields), but the dims of field `k` are
-    /// assumed to be `assumed(k, d)`, where `d` are the dims in the type of the field. The loop
-    /// function checks this at run time.
+    /// Reads the fields of operand `i`, which is a tuple of tensors. The dims of field `k` are assumed to be `assumed(k, d)`, where
+    /// `d` are the dims in the type of the field. The loop function checks this at run time.
     ///
     /// # Errors
     /// If a shape or data type is unknown.
@@ -521,7 +521,7 @@ impl<'a> LegalizeCtx<'a> {
         })
     }
 
-    /// The value of the attribute, or its declared default.
+    /// The value that the lowered call states for the attribute `key`, or the declared default of the attribute.
     pub fn attr(&self, key: &str) -> AttrValue {
         crate::call_attributes::attr(self.decl, self.attrs, key)
     }
@@ -561,8 +561,8 @@ pub fn legalize(
     legalize_with(func, op, args, attrs, ty, false)
 }
 
-/// Lowers a call like [`legalize`]. With `trust_indices`, non-constant indices are not checked, and
-/// an index out of range accesses another element of the same tensor.
+/// Lowers `op(args, attrs)` of type `ty`. `None` if the call is not lowered at this stage. With `trust_indices`, non-constant
+/// indices are not checked, and an index out of range accesses another element of the same tensor.
 ///
 /// # Errors
 /// The same errors as [`legalize`].
@@ -619,8 +619,8 @@ pub fn constant_sizes_of(name: &str) -> ConstantSizes {
     }
 }
 
-/// Lowers a call like [`legalize`], but always to a loop function, even for operators that the VM
-/// can execute as views. `None` if the operator has no tensor expression.
+/// Lowers `op(args, attrs)` of type `ty` to a loop function, even if the VM can execute the operator as a view. `None` if the
+/// operator has no tensor expression.
 ///
 /// # Errors
 /// The same errors as [`legalize`].

@@ -159,8 +159,8 @@ pub fn te_call(
     te_call_with_sizes(func, hint, args, &[], |tensors, _| f(tensors))
 }
 
-/// Creates a loop function and its call like [`te_call`], but `f` also receives `sizes` as
-/// expressions.
+/// Creates a loop function and its call. The loop function computes the tensors returned by `f`, which receives one tensor per
+/// operand, and `sizes` as expressions.
 ///
 /// # Errors
 /// The same errors as [`te_call`].

@@ -291,7 +291,8 @@ impl OpDecl {
         self
     }
 
-    /// Sets the unsupported features, with reasons.
+    /// Sets the text, for the documentation, about features of comparable operators that this operator does not support, with
+    /// reasons.
     pub const fn limits(mut self, text: &'static str) -> Self {
         self.limits = Some(text);
         self

@@ -269,8 +269,8 @@ pub fn te_unary(
     Ok(vec![te::compute_named(shape, name, &["i0", "i1", "i2", "i3", "i4", "i5"], |i| f(&x.at(i)))])
 }
 
-/// Lowers an elementwise operator like [`te_unary`], for a formula of several float operations. For
-/// 16-bit floats, the formula is computed in float32 and rounded once.
+/// Lowers an elementwise operator of one operand. `f` computes an element of the result from the element of the operand, by a
+/// formula of several float operations. For 16-bit floats, the formula is computed in float32 and rounded once.
 ///
 /// # Errors
 /// The same errors as [`te_unary`].

@@ -230,7 +230,7 @@ impl InferCtx<'_> {
         }
     }
 
-    /// Operand `i` as the shape of a result; see [`sizes`](Self::sizes). Rejects negative sizes.
+    /// Operand `i` as the shape of a result: a shape, a tuple of integer scalars, or one integer scalar. Rejects negative sizes.
     ///
     /// # Errors
     /// If a size is provably negative.

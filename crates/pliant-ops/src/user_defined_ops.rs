@@ -97,7 +97,7 @@ pub fn register_user_op(spec: UserOpSpec) -> Result<Op, InferError> {
     Ok(registry().add_user(UserOp { name, signature, te: spec.te }))
 }
 
-/// Leaks the string, because the names of operators live as long as the process.
+/// Converts a string to one that is never freed, because the names of operators live as long as the process.
 fn leak(s: String) -> &'static str {
     Box::leak(s.into_boxed_str())
 }

@@ -78,7 +78,7 @@ pub struct PassInfo {
     pub invalidates: Properties,
     /// The condition under which the pass is disabled.
     pub gate: Gate,
-    /// Creates the pass with its default options.
+    /// The function that creates the pass with its default options.
     pub make: fn() -> Box<dyn ModulePass>,
 }
 

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pliant_ir::Span;
 
-/// What a remark reports: a rewrite, a kept call, or slow code.
+/// What a remark reports: a rewrite, a call that a rule did not replace, or slow code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemarkKind {
     /// A rule has rewritten a part of the program.
     Applied,
-    /// A rule that is meant for this kind of call kept the call.
+    /// A rule that is meant for this kind of call did not replace the call.
     Missed,
     /// An analysis found a property of the generated code that makes it slow.
     Analysis,
@@ -21,7 +21,7 @@ pub enum RemarkKind {
 /// A remark that a pass makes about a part of the program.
 #[derive(Clone, Debug)]
 pub struct Remark {
-    /// The kind of the remark: a rewrite, a kept call, or slow code.
+    /// The kind of the remark: a rewrite, a call that a rule did not replace, or slow code.
     pub kind: RemarkKind,
     /// The name of the rule that the remark is about, or of the pass if the pass has no rules.
     pub rule: Arc<str>,

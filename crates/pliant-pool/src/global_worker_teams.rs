@@ -12,7 +12,7 @@ pub fn global() -> &'static Team {
     GLOBAL.get_or_init(|| Team::new(global_threads()))
 }
 
-/// Returns the thread count of the global team, which is fixed at the first call.
+/// Returns the number of threads of the global team. The first call determines the number; later calls return the same.
 fn global_threads() -> usize {
     static THREADS: OnceLock<usize> = OnceLock::new();
     *THREADS.get_or_init(default_threads)

@@ -37,7 +37,7 @@ impl Team {
         }
     }
 
-    /// Returns the number of threads, including the caller.
+    /// Returns the number of threads of the team, including the caller.
     pub fn threads(&self) -> usize {
         self.workers().count() + 1
     }

@@ -148,7 +148,7 @@ impl Workers {
         }
     }
 
-    /// Wakes the sleeping thread with index `thread`.
+    /// Wakes the sleeping worker with the index `thread` among the threads of the team.
     fn wake(&self, thread: usize) {
         let worker = thread - 1;
         self.shared.placements[worker].avoid_this_cpu();

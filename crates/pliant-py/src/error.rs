@@ -18,41 +18,41 @@ use crate::runtime::ctrl_c_interrupts::take_interrupt_error;
 pub enum Error {
     /// An exception that Python code raised.
     Python(PyErr),
-    /// Script text that does not parse or verify.
+    /// The script text does not parse or is not valid.
     Script(ScriptProblem),
-    /// A module that does not compile, or an invalid call of an operator.
+    /// A module does not compile, or a call of an operator is invalid.
     Compile(String),
-    /// A primitive of a schedule that cannot be applied.
+    /// A primitive of a schedule cannot be applied.
     Schedule(String),
-    /// A feature that Pliant does not support.
+    /// Pliant does not support a feature.
     Unsupported(String),
-    /// A run of the VM that failed.
+    /// A run of the VM failed.
     Vm(String),
-    /// A run that exceeded its time limit.
+    /// A run exceeded its time limit.
     TimeLimit(String),
-    /// A failed assertion of the program.
+    /// An assertion of the program failed.
     Assertion(String),
-    /// An access with an index out of bounds in a program.
+    /// A program accessed an index that is out of bounds.
     Bounds(String),
-    /// An integer division by zero in a program.
+    /// A program divided an integer by zero.
     Division(String),
-    /// A call with the wrong number of arguments.
+    /// A function was called with the wrong number of arguments.
     Call(String),
-    /// An executable that is damaged, invalid or built by another version.
+    /// An executable is damaged, invalid or built by another version.
     Executable(String),
-    /// A value with the wrong shape.
+    /// A value has the wrong shape.
     Shape(String),
-    /// A tensor or value with the wrong data type.
+    /// A tensor or value has the wrong data type.
     DType(String),
-    /// An argument of the wrong type.
+    /// An argument has the wrong type.
     Type(String),
-    /// An argument with an invalid value.
+    /// An argument has an invalid value.
     Value(String),
-    /// An unknown name, such as the name of a function.
+    /// A name is unknown, such as the name of a function.
     Key(String),
-    /// An index out of range.
+    /// An index is out of range.
     Index(String),
-    /// A bug in Pliant.
+    /// Pliant has a bug.
     Internal(String),
 }
 

@@ -9,10 +9,10 @@ use std::sync::{Mutex, PoisonError};
 
 use pliant_diag::{FileId, SourceFile, SourceMap};
 
-/// The maximum size of the stored texts in bytes.
+/// Maximum total size, in bytes, of the script texts that are kept for diagnostics.
 const MAX_BYTES: usize = 64 << 20;
 
-/// The assumed overhead of each text in bytes.
+/// The number of bytes that each kept script text counts in addition to its characters, for the data structures that refer to it.
 const OVERHEAD: usize = 256;
 
 static SOURCES: Mutex<Option<Sources>> = Mutex::new(None);
@@ -36,7 +36,8 @@ impl Sources {
         id
     }
 
-    /// Drops the oldest texts if there are too many, several at a time. The newest text is always kept.
+    /// If the kept script texts take more than `limit` bytes, drops the oldest ones, several at a time. The newest text is always
+    /// kept.
     fn drop_oldest(&mut self, limit: usize) {
         if self.bytes <= limit {
             return;
@@ -83,7 +84,7 @@ pub fn name_nodes(graph: FileId, names: &str) {
     });
 }
 
-/// Calls `work` with the registered texts.
+/// Calls `work` with the script texts that are kept for diagnostics.
 pub fn with_sources<T>(work: impl FnOnce(&SourceMap) -> T) -> T {
     with_locked(|sources| work(&sources.map))
 }

@@ -274,10 +274,10 @@ fn activate<T: GemmElement>(runtime: &KernelRuntime, values: &mut [T], name: &st
     }
 }
 
-/// Batch, row and column strides of a batch of matrices, in elements.
+/// The strides of a batch of matrices, in elements: between matrices, between rows, and between columns.
 type Strides = (i64, i64, i64);
 
-/// An element type that `pliant.gemm` supports.
+/// An element type on which `pliant.gemm` is defined, with its matrix product and its activation functions.
 trait GemmElement: pliant_tensor::Element + Send {
     /// Computes a batch of matrix products `c = a @ b`, or `c += a @ b` if `accumulate`. `strides` contains the strides of `a`,
     /// `b` and `c`. Returns the status of a kernel call ([`STATUS_OK`] on success).

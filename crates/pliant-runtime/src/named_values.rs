@@ -10,15 +10,15 @@ use crate::signature::{Dim, Signature, ValueInfo};
 pub enum NamedInputError {
     /// The function has no input with this name.
     Unknown(String),
-    /// The list contains no value for the input with this name.
+    /// No value is passed for the input with this name.
     Missing(String),
-    /// The elements of an input cannot be read.
+    /// The elements of an input tensor cannot be read.
     Tensor(TensorError),
 }
 
 impl ValueInfo {
-    /// Returns the dims of the tensor that is passed for this parameter: those of the tensor, none for a scalar, and the rank for a
-    /// shape; `None` if they are unknown.
+    /// Returns the dims of the tensor that is passed for this parameter: the dims of a tensor parameter, no dims for a scalar, and
+    /// one dim, whose size is the rank, for a shape. Returns `None` if the dims are unknown.
     pub fn tensor_dims(&self) -> Option<Vec<Dim>> {
         match self.ty.split('(').next() {
             Some("R.Prim") => Some(Vec::new()),
@@ -82,7 +82,8 @@ impl Signature {
     }
 }
 
-/// Returns the name of the entry function: `main`, or the only function.
+/// Returns the signature of the entry function: the function `main`, or the only function. Returns `None` if there are several
+/// functions but no `main`.
 pub fn entry_function(signatures: &[Signature]) -> Option<&Signature> {
     match signatures {
         [one] => Some(one),

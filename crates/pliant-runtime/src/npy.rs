@@ -6,7 +6,7 @@ use pliant_tensor::{DType, Tensor};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// Reads an array.
+/// Reads a tensor from a `.npy` file.
 ///
 /// # Errors
 /// A message with the path, if the file cannot be read or is not a supported array.
@@ -89,7 +89,7 @@ fn parse_shape(text: &str) -> Result<Vec<i64>, String> {
         .collect()
 }
 
-/// Writes an array.
+/// Writes the elements of a tensor to a `.npy` file.
 ///
 /// # Errors
 /// A message with the reason, if NumPy lacks the element type or the file cannot be written.

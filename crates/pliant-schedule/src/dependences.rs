@@ -125,8 +125,9 @@ struct Move {
 }
 
 impl Move {
-    /// Collects the leaves that the move of a block into the loop `target` may affect. Fails unless the loop is in another
-    /// outermost statement, which must be later in the program if `is_later` is set, and earlier otherwise.
+    /// Collects the statements that the move of a block into the loop `target` may affect. Fails unless the loop is in another
+    /// outermost statement than the block. That statement must be later in the program than the block if `is_later` is set, and
+    /// earlier otherwise.
     fn new(f: &PrimFunc, block: Stmt, name: &str, target: &Loop, is_later: bool) -> Step<Move> {
         let from = outermost_statement(f, name)?;
         let to = outermost(f, &path_to_loop(f, target.var)?).ok_or("the loop does not exist")?;
@@ -182,8 +183,8 @@ impl Move {
     }
 }
 
-/// Fails if `leaf` and `block` conflict: `leaf` writes a buffer that `block` reads or writes, or `leaf` reads a buffer that `block`
-/// writes. If `may_read` is set, the latter is allowed.
+/// Fails if the statement `leaf` and the moved block `block` must keep their order: `leaf` writes a buffer that `block` reads or
+/// writes, or `leaf` reads a buffer that `block` writes. If `may_read` is set, the latter is allowed.
 fn check_leaf(f: &PrimFunc, leaf: &Leaf, block: &Leaf, may_read: bool) -> Step<()> {
     if let Some(buffer) = leaf.written(&block.reads) {
         return Err(format!(

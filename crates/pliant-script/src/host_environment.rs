@@ -96,18 +96,18 @@ pub enum HostSym {
 /// The binary operators of [`HostSym`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostSymOp {
-    /// The sum of the operands.
+    /// The sum of two symbolic integers.
     Add,
-    /// The difference of the operands.
+    /// The difference of two symbolic integers.
     Sub,
-    /// The product of the operands.
+    /// The product of two symbolic integers.
     Mul,
-    /// The quotient of the operands, rounded towards minus infinity.
+    /// The quotient of two symbolic integers, rounded towards minus infinity.
     FloorDiv,
-    /// The remainder of the floor division of the operands.
+    /// The remainder of the division of two symbolic integers whose quotient is rounded towards minus infinity.
     FloorMod,
-    /// The smaller of the operands.
+    /// The smaller of two symbolic integers.
     Min,
-    /// The larger of the operands.
+    /// The larger of two symbolic integers.
     Max,
 }

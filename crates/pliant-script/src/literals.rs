@@ -12,8 +12,8 @@ use crate::script_errors::{ErrorKind, Res};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Number {
     pub float: f64,
-    /// The integer value. The type i128 can represent all integer data types and the result of one
-    /// operation on them.
+    /// The value of the number as an integer. The type i128 can represent all integer data types and the result of one operation on
+    /// them.
     pub int: i128,
     pub kind: LiteralKind,
 }

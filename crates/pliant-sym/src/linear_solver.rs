@@ -16,12 +16,13 @@ const MAX_COLUMNS: usize = 48;
 /// A constraint `coefs * x + constant >= 0` on the vector `x` of the variables. The last entry is the constant.
 type Row = Vec<i64>;
 
-/// The result of [`tighten`]: the tightened row, or that the row is trivial or contradictory.
+/// The result of [`tighten`], which divides a row (a linear constraint) by the greatest common divisor of its coefficients: the new
+/// row, or that the row is trivial or contradictory.
 enum Tightened {
     Keep(Row),
-    /// The row holds for all values of the variables.
+    /// The constraint of the row holds for all values of the variables.
     Trivial,
-    /// The row holds for no values of the variables.
+    /// The constraint of the row holds for no values of the variables.
     Contradiction,
 }
 
@@ -180,7 +181,8 @@ fn combine(positive: &Row, negative: &Row, column: usize) -> Option<Row> {
     positive.iter().zip(negative).map(sum).collect()
 }
 
-/// Divides a row by the common divisor of its coefficients and rounds the constant down.
+/// Divides a row (a linear constraint) by the greatest common divisor of its coefficients and rounds the constant down. The integer
+/// solutions stay the same.
 fn tighten(mut row: Row) -> Tightened {
     let last = row.len() - 1;
     let g = row[..last].iter().fold(0u64, |g, &c| gcd(g, c.unsigned_abs()));
@@ -200,7 +202,7 @@ fn tighten(mut row: Row) -> Tightened {
     }
 }
 
-/// Removes redundant rows: of several rows with equal coefficients, keeps only the strictest one.
+/// Removes redundant rows (linear constraints): of several rows with equal coefficients, keeps only the strictest one.
 fn prune(rows: &mut Vec<Row>) {
     rows.sort_unstable();
     rows.dedup_by(|b, a| {

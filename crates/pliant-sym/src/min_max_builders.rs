@@ -79,8 +79,8 @@ impl SymArena {
         kept.push(x);
     }
 
-    /// Decides which of two operands is redundant: `Some(true)` if `a` makes `b` redundant, `Some(false)` if `b` makes `a`
-    /// redundant, `None` if this is not known.
+    /// Decides which of two operands of a minimum (`is_min`) or maximum is redundant: `Some(true)` if `a` makes `b` redundant,
+    /// `Some(false)` if `b` makes `a` redundant, `None` if this is not known.
     fn decides(&self, a: Sym, b: Sym, is_min: bool) -> Option<bool> {
         if a == b {
             return Some(true);

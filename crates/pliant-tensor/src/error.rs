@@ -90,14 +90,14 @@ pub enum TensorError {
     MemoryLimit {
         /// The requested number of bytes.
         bytes: usize,
-        /// The number of bytes already allocated.
+        /// The number of bytes that counted towards the memory limit before the request.
         held: usize,
         /// The memory limit in bytes.
         limit: usize,
     },
     /// The environment variable that sets the memory limit has an invalid value.
     WrongLimit {
-        /// The value of the variable.
+        /// The invalid value of the environment variable.
         text: String,
     },
     /// A foreign tensor is not supported, for example because of its device. Contains the reason.

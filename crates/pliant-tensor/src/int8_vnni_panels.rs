@@ -6,7 +6,7 @@
 /// Maximum number of columns of a panel (a block of adjacent columns that is stored contiguously): the int32 sums of a row fill
 /// four 512-bit vectors.
 const MAX_COLUMNS: usize = 64;
-/// Every panel width is a multiple of this number of columns.
+/// The number of columns of every panel (a block of adjacent columns that is stored contiguously) is a multiple of this number.
 const COLUMN_STEP: usize = 16;
 
 /// A right operand that is packed for VNNI instructions.

@@ -8,7 +8,7 @@ use crate::{DType, Element, Tensor, TensorError};
 
 /// Maximum size in bytes of a row of a panel (a block of adjacent columns that is stored contiguously): four 512-bit vectors.
 const MAX_ROW_BYTES: usize = 256;
-/// Every panel width is a multiple of this number of columns.
+/// The number of columns of every panel (a block of adjacent columns that is stored contiguously) is a multiple of this number.
 const COLUMN_STEP: usize = 16;
 
 /// Returns the number of columns of a panel (a block of adjacent columns that is stored contiguously) for a matrix of `n` columns.

@@ -8,7 +8,7 @@
 
 /// Number of units of the recurrent layer in a group, which is the number of lanes of the widest vector.
 pub const UNITS: usize = 16;
-/// Number of columns of a panel of the input weights.
+/// Number of columns of a panel (a block of adjacent columns that is stored contiguously) of the packed input weights.
 pub const INPUT_WIDTH: usize = 64;
 
 /// The type of cell of a recurrent layer. The gates are listed in ONNX order.
@@ -104,8 +104,8 @@ impl Cell {
     }
 }
 
-/// Returns the number of columns of `gates` gates for `hidden` units, rounded up to whole panels;
-/// `None` on overflow.
+/// Returns the number of columns of the packed weights of `gates` gates for `hidden` units, rounded up to whole panels; `None` on
+/// overflow.
 fn columns(hidden: usize, gates: usize, width: usize) -> Option<usize> {
     let columns = hidden.checked_next_multiple_of(UNITS)?.checked_mul(gates)?;
     columns.checked_next_multiple_of(width)

@@ -4,7 +4,7 @@ use crate::{DType, Tensor, TensorError};
 
 /// Maximum number of elements that are printed in full. Larger tensors are abbreviated.
 const MAX_ELEMENTS: usize = 1000;
-/// Number of elements printed at each end of an abbreviated dim.
+/// Number of elements that are printed at each end of a dim of a large tensor. The elements between them are omitted.
 const EDGE: i64 = 3;
 
 /// Formats a shape in Python syntax: `(2, 3)`, `(2,)`.

@@ -162,7 +162,8 @@ impl Walk {
     }
 }
 
-/// The range of one index: its first value, as the sum of terms and a constant, and the number of its values.
+/// The range of values that one index of an access takes over the loops inside the analysed statement: its first value, as the sum
+/// of terms and a constant, and the number of its values.
 struct IndexRange {
     terms: Vec<(Expr, i64)>,
     constant: i64,

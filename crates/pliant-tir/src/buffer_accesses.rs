@@ -182,8 +182,8 @@ fn uses_buffer(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
     free_names(f, s).buffers.contains(&buffer)
 }
 
-/// Returns (first element, number of elements) of an access with a constant index; `None` if the index is not constant or its
-/// lanes are not adjacent.
+/// Returns (first element, number of elements) of an access to a buffer with a constant index; `None` if the index is not constant
+/// or its lanes are not adjacent.
 fn register_slot(f: &PrimFunc, index: Expr) -> Option<(i64, u16)> {
     match f.expr(index) {
         ExprData::Ramp(base, stride, lanes) if f.as_int(*stride) == Some(1) => {

@@ -146,7 +146,7 @@ impl Checker {
         self.facts.assume_allocation(f, b);
     }
 
-    /// Calls `run` in a new scope: the facts that it adds are dropped afterwards.
+    /// Calls `run` in a new scope: the facts about sizes and indices that it adds are dropped afterwards.
     fn in_scope<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
         let (snapshot, proved) = (self.facts.snapshot(), self.proved.clone());
         let result = run(self);

@@ -74,7 +74,7 @@ pub struct Fact {
     /// Whether the machine value equals the mathematical value. Values that are not computed by arithmetic, such as loads, are
     /// exact.
     pub exact: bool,
-    /// Whether the expression depends only on variables, so its value does not change.
+    /// Whether the expression depends only on variables, so its value stays the same as long as the variables do.
     pub pure: bool,
     /// Whether the mathematical value and the machine value are congruent modulo 2**64. This holds for 64-bit sums, differences
     /// and products of exact operands.

@@ -80,7 +80,7 @@ fn partition(f: &mut PrimFunc, s: Stmt, depth: usize) -> Stmt {
     f.seq(vec![main, rest])
 }
 
-/// A condition that holds in the first iterations of a loop.
+/// A condition in the body of a loop that holds in the first iterations of the loop and can be removed from them.
 struct Condition {
     expr: Expr,
     /// The number of iterations at the start of the loop in which the condition holds. It may be negative or larger than the extent

@@ -68,9 +68,9 @@ struct Counter {
     cells: [Buffer; 2],
 }
 
-/// Returns the counters that replace the divisions in the body of a loop over `var`, parents first. Every iteration executes the
-/// division of a counter before it can fail otherwise, so a counter neither introduces a division by 0 nor hides another error. `is_size` returns whether an expression is never
-/// negative.
+/// Returns the counters that replace the divisions in the body of a loop over `var`, parents first. Only divisions are replaced
+/// that every iteration executes before anything else in it can fail, so a counter neither introduces a division by 0 nor hides
+/// another error. `is_size` returns whether an expression is never negative.
 fn find_counters(
     f: &mut PrimFunc,
     var: Var,
@@ -136,7 +136,8 @@ fn new_counter(f: &mut PrimFunc, dividend: Expr, divisor: Expr, parent: Option<u
 }
 
 /// Returns the operands of the int64 divisions that every execution of a statement executes before anything that can fail or that
-/// another function can observe. Counters execute these divisions earlier, in front of the loop.
+/// another function can observe. The divisions may therefore run earlier, in front of the loop, where the counters that replace
+/// them are initialized.
 fn unconditional_divisions(f: &PrimFunc, s: Stmt) -> Vec<(Expr, Expr)> {
     let (mut out, mut exprs) = (Vec::new(), Vec::new());
     collect_unconditional_exprs(f, s, &mut exprs);
@@ -224,7 +225,8 @@ fn grows_by_one(f: &PrimFunc, varying: &FxHashSet<Var>, var: Var, e: Expr) -> bo
     }
 }
 
-/// Returns a loop whose divisions are replaced by counters, in the scope of the buffers of the counters.
+/// Returns the loop `s` with divisions replaced by counters, and with the statements around it that allocate and initialize the
+/// buffers of the counters.
 fn with_counters(f: &mut PrimFunc, s: Stmt, counters: Vec<Counter>) -> Stmt {
     let StmtData::For { var, min, extent, kind, body, annotations } = f.stmt(s).clone() else {
         unreachable!("only loops have counters")
@@ -274,7 +276,7 @@ fn initialization(f: &mut PrimFunc, counters: &[Counter], (var, min): (Var, Expr
     f.seq(stores)
 }
 
-/// Emits the stores of the counters' values in the next iteration.
+/// Emits the stores at the end of the loop body, which set the counters to their values in the next iteration.
 fn update(f: &mut PrimFunc, counters: &[Counter]) -> Stmt {
     let (zero, one) = (f.int(0), f.int(1));
     // The amounts by which the quotients grow: 0 or 1.

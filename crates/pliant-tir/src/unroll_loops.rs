@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::lowering_error::LowerError;
 use crate::statement_traversal::{for_each_stmt, map_stmts, substitute, unique_vars};
 
-/// Maximum number of iterations of an unrolled loop.
+/// Maximum number of iterations of a loop that is unrolled.
 const MAX_ITERATIONS: i64 = 64;
 /// Maximum number of statements to which a loop is unrolled, including statements of unrolled loops inside it.
 const MAX_STATEMENTS: i64 = 4096;

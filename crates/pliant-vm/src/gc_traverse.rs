@@ -1,4 +1,5 @@
-//! Traverses values for hosts with a cycle collector: finds the host objects that only these values keep alive.
+//! Finds the objects of the embedding program (such as Python objects) that only given VM values keep alive, for embedding programs
+//! with a cycle collector.
 
 use std::any::Any;
 use std::sync::Arc;

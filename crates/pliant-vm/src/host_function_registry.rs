@@ -1,4 +1,4 @@
-//! The global registry of host functions that programs call by name.
+//! The global registry of packed and library functions, which are Rust or Python functions that programs call by name.
 
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 

@@ -1,8 +1,8 @@
 //! The interrupt flags of a VM. An interrupt stops all runs that have begun, but no later run.
 //!
-//! [`VirtualMachine::interrupt`](crate::VirtualMachine::interrupt) sets the flags. Hosts call it, for example for Ctrl-C
-//! (`pliant-py/src/runtime/ctrl_c_interrupts.rs`). A run with a time limit has a flag of its own, which is also set when the limit
-//! expires ([`crate::time_limit`]).
+//! [`VirtualMachine::interrupt`](crate::VirtualMachine::interrupt) sets the flags. The embedding program calls it, for example for
+//! Ctrl-C (`pliant-py/src/runtime/ctrl_c_interrupts.rs`). A run with a time limit has a flag of its own, which is also set when the
+//! limit expires ([`crate::time_limit`]).
 //!
 //! A run passes the address of its flag on in its [`KernelRuntime`]. Generated loops
 //! (`pliant-codegen/src/interrupt_polling.rs`), kernels, builtins and library functions poll it there. The interpreter polls the

@@ -5,10 +5,9 @@
 //! compiled loop functions. [`invoke`](VirtualMachine::invoke) then runs a function without locks,
 //! on reused register frames. Every argument, register and result is a [`Value`].
 //!
-//! The host provides two kinds of functions. A [`PackedFunc`] is a plain callback
-//! ([`register_func`]). A [`LibraryFunc`] also receives the VM's worker team and interrupt flag,
-//! like a loop function ([`register_library_func`]). Programs look up both kinds by name in the
-//! global registry.
+//! The embedding program provides two kinds of functions. A [`PackedFunc`] is a plain callback ([`register_func`]). A
+//! [`LibraryFunc`] also receives the VM's worker team and interrupt flag, like a loop function ([`register_library_func`]).
+//! Programs look up both kinds by name in the global registry.
 
 mod builtin_operands;
 mod builtins;

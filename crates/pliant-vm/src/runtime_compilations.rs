@@ -1,9 +1,8 @@
-//! Counts the programs that host functions compile at run time, for the statistics of a VM.
+//! Counts the programs that packed and library functions compile at run time, for the statistics of a VM.
 //!
-//! A host function that compiles a program calls [`record_compilation`] on the thread of the run.
-//! Every invocation of a VM has a [`CompilationCounter`], which adds the compilations that were
-//! recorded since its creation to the total of the VM. A nested run also counts them for the
-//! run that contains it; a top-level run does not.
+//! A packed or library function that compiles a program calls [`record_compilation`] on the thread of the run. Every invocation of
+//! a VM has a [`CompilationCounter`], which adds the compilations that were recorded since its creation to the total of the VM. A
+//! nested run also counts them for the run that contains it; a top-level run does not.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -390,8 +390,8 @@ impl FuncValue {
     /// Calls the function with run options. Packed and library functions do not support a time limit.
     ///
     /// # Errors
-    /// The same errors as [`FuncValue::call`]; with a time limit also `TimeLimit` and `NoTimer`, or `Type` for a
-    /// host function.
+    /// The same errors as [`FuncValue::call`]; with a time limit also `TimeLimit` and `NoTimer`, or `Type` for a packed or library
+    /// function.
     pub fn call_with(&self, args: &[Value], options: &RunOptions) -> Result<Value, VmError> {
         self.call_in_mode(args, InvokeMode::TopLevel(options.time_limit))
     }

@@ -60,8 +60,8 @@ pub struct VmOptions {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RunOptions {
     /// The time limit of the run. Default: unlimited. When it expires, the run stops at the next poll of the interrupt flag and
-    /// fails with [`VmError::TimeLimit`]. Host functions that are running are not interrupted. With a limit of zero, the run fails
-    /// immediately.
+    /// fails with [`VmError::TimeLimit`]. Packed and library functions that are running are not interrupted. With a limit of zero,
+    /// the run fails immediately.
     pub time_limit: Option<Duration>,
 }
 
@@ -466,9 +466,8 @@ impl VirtualMachine {
         *self.0.poll.write().unwrap_or_else(PoisonError::into_inner) = poll;
     }
 
-    /// Makes one running invocation call the poll callback ([`VirtualMachine::set_poll`]) on its
-    /// own thread at its next instruction. Hosts that handle signals on a specific thread use this
-    /// to check for signals.
+    /// Makes one running invocation call the poll callback ([`VirtualMachine::set_poll`]) on its own thread at its next
+    /// instruction. Embedding programs that handle signals on a specific thread use this to check for signals.
     pub fn request_poll(&self) {
         self.0.attention.fetch_or(POLL, Ordering::Relaxed);
     }

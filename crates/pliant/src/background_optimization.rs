@@ -24,7 +24,7 @@ use crate::loop_codegen::lower_for_vectors;
 
 /// The time between the compilation of a program and the start of its optimization with LLVM in the background.
 const START_DELAY: Duration = Duration::from_millis(100);
-/// Number of loop functions that LLVM compiles together.
+/// Number of loop functions of a program that the background thread compiles with LLVM at a time.
 const BATCH: usize = 4;
 /// The niceness of the background thread that runs LLVM: how much lower its priority is than that of other threads.
 const NICENESS: i32 = 10;
@@ -38,7 +38,8 @@ const MAX_STATEMENTS: usize = 500;
 enum Progress {
     Waiting,
     Running,
-    /// The field is true if LLVM has compiled all loop functions, except those without loops and very large ones.
+    /// The background compilation has ended. The field is true if LLVM has compiled all loop functions, except those without loops
+    /// and very large ones.
     Finished(bool),
 }
 
@@ -89,8 +90,8 @@ impl Optimization {
         optimization
     }
 
-    /// Waits at most for `timeout` until the optimization has finished. Returns whether it has. Returns true immediately in a
-    /// forked child, which does not optimize.
+    /// Waits at most for `timeout` until the background compilation with LLVM has finished. Returns whether it has. Returns true
+    /// immediately in a forked child, which compiles nothing in the background.
     pub(crate) fn wait(&self, timeout: Duration) -> bool {
         let queue = Queue::get();
         if !queue.is_own_process() {
@@ -107,7 +108,7 @@ impl Optimization {
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// Whether the optimization has ended, successfully or not.
+    /// Whether the background compilation with LLVM has ended, successfully or not.
     pub(crate) fn is_finished(&self) -> bool {
         matches!(*lock(&self.progress), Progress::Finished(_))
     }
@@ -117,7 +118,8 @@ impl Optimization {
         *lock(&self.progress) == Progress::Finished(true)
     }
 
-    /// Compiles all loop functions and replaces their code, unless another thread does it. Stops early if `abandoned` returns true.
+    /// Compiles all loop functions with LLVM and replaces their code, unless another thread does it. Stops early if `abandoned`
+    /// returns true.
     fn run(&self, abandoned: &dyn Fn() -> bool) {
         {
             let mut progress = lock(&self.progress);
@@ -192,7 +194,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The queue of programs to compile with LLVM, and the background thread that compiles them.
 struct Queue {
-    /// The id of the process that created the queue.
+    /// The id of the process that created the queue. In a forked child, it differs from the id of the current process.
     process: u32,
     /// Whether the background thread could be started. If not, a thread that waits for LLVM's code compiles it itself.
     has_thread: bool,
@@ -221,7 +223,7 @@ impl Queue {
         })
     }
 
-    /// Whether this process created the queue; false in forked children.
+    /// Whether the current process created the queue; false in forked children.
     fn is_own_process(&self) -> bool {
         self.process == process::id()
     }
@@ -252,7 +254,8 @@ impl Shared {
         }
     }
 
-    /// Waits for the next optimization and removes it from the queue: an urgent one, or the first one once its time has come.
+    /// Waits for the next program to compile with LLVM and removes it from the queue: an urgent one, or the first one once its
+    /// start time has come.
     fn next(&self) -> Arc<Optimization> {
         let mut waiting = lock(&self.waiting);
         loop {

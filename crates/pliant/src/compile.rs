@@ -125,8 +125,8 @@ fn out_of_memory() -> Error {
     Error::option(message, "raise the memory limit of the process, or make the program smaller")
 }
 
-/// Compiles a module like [`compile`], as part of another compilation: writes no dumps, even if `PLIANT_DUMP_IR` is set, and does
-/// not return free memory to the system when the program is dropped.
+/// Compiles a module as part of another compilation. Writes no dumps, even if `PLIANT_DUMP_IR` is set, and does not return free
+/// memory to the system when the program is dropped.
 pub(crate) fn compile_nested(
     module: IRModule,
     options: &CompileOptions,

@@ -56,8 +56,8 @@ struct Inner {
     first_tier: Target,
     /// The background compilation of the loop functions with LLVM, if there is one.
     optimization: Option<Arc<Optimization>>,
-    /// Returns free memory to the system when it is dropped. It is the last field, so that the
-    /// other fields have already freed their memory.
+    /// A value that returns free memory to the system when it is dropped. It is the last field of the program, so that the other
+    /// fields have already freed their memory.
     trim: Trim,
 }
 
@@ -166,7 +166,7 @@ impl CompiledModule {
         self.vm_with(VmOptions { team, ..VmOptions::default() })
     }
 
-    /// Creates a VM that runs the program like [`vm`](Self::vm), with options such as packed functions for this VM only.
+    /// Creates a VM that runs the program, with options such as packed functions that only this VM can call.
     ///
     /// # Errors
     /// The errors of [`vm`](Self::vm).

@@ -55,7 +55,7 @@ impl CalleeProfile {
 /// has an example.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    /// The number of runs.
+    /// The number of profiled runs.
     pub runs: u32,
     /// The total time of all runs, including the overhead of profiling.
     pub total: Duration,

@@ -154,8 +154,7 @@ pub(crate) fn loop_function_info(
     declared
 }
 
-/// Creates the VM's table of compiled loop functions. `module` contains the functions before
-/// lowering.
+/// Creates the table through which the VM calls compiled loop functions. `module` contains the functions before lowering.
 pub(crate) fn kernel_table(kernels: CompiledKernels, module: &IRModule) -> LoopFuncTable {
     let mut table = LoopFuncTable::new();
     let loops: Vec<(&Arc<str>, &Arc<PrimFunc>)> = module.prim_funcs().collect();

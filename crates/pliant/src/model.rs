@@ -119,7 +119,7 @@ impl Model {
         self.run_with(function, args, &RunOptions::default())
     }
 
-    /// Runs a function of the program like [`run`](Self::run), with options such as a time limit.
+    /// Runs a function of the program, with options such as a time limit.
     ///
     /// # Examples
     /// ```
@@ -184,7 +184,8 @@ impl Model {
         self.run_named_with(feeds, &RunOptions::default())
     }
 
-    /// Runs the entry function like [`run_named`](Self::run_named), with options such as a time limit.
+    /// Runs the entry function on inputs given by name, with options such as a time limit. Returns the results with their names in
+    /// the imported file; the names are empty if the model was not imported.
     ///
     /// # Errors
     /// The errors of [`run_named`](Self::run_named), or `TimeLimit` if the run exceeds its time limit.

@@ -106,8 +106,7 @@ impl Explanation {
     }
 }
 
-/// Writes a section of the report: its title and its lines. Equal lines are written once, with
-/// their count.
+/// Writes a section of the report: its title and its lines. Equal lines are written once, with the number of times that they occur.
 fn section(
     f: &mut fmt::Formatter<'_>,
     title: &str,

@@ -33,7 +33,7 @@ pub struct PassEntry {
     pub doc: &'static str,
     /// The level of the program that the pass transforms.
     pub level: PassLevel,
-    /// The phase that a graph pass belongs to, such as `fuse`.
+    /// The compilation phase that a graph pass belongs to, such as `fuse`; `None` for other passes.
     pub phase: Option<&'static str>,
 }
 

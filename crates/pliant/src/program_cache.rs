@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use indexmap::IndexMap;
 use pliant_vm::VirtualMachine;
 
-/// Maximum number of cached programs; the least recently used ones are evicted.
+/// Maximum number of programs in a cache. If there are more, the program whose last use is the oldest is removed.
 const MAX_PROGRAMS: usize = 512;
 
 /// The result of a compilation: the program, or the error.

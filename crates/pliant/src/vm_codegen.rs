@@ -41,10 +41,10 @@ pub type TypeText<'a> = dyn Fn(&Function, pliant_ir::relax::Type) -> String + 'a
 
 /// The inputs of the code generator besides the module.
 pub struct CodegenInputs<'a> {
-    /// Returns the signature and messages of the compiled loop function with this name; `None` to derive them from its
-    /// source.
+    /// A function that returns the signature and the error messages of the compiled loop function with a given name, or `None` to
+    /// derive them from the source of the loop function.
     pub kernel_info: &'a dyn Fn(&str) -> Option<LoopFuncInfo>,
-    /// Formats a type as text for the executable.
+    /// A function that formats a type of a graph function as text for the executable.
     pub type_text: &'a TypeText<'a>,
     /// The encoded loop functions, the section `kernels` of the executable.
     pub kernels: Vec<u8>,
@@ -154,11 +154,11 @@ struct FunctionGen<'a> {
     locations: FxHashMap<Var, Operand>,
     free: Vec<Reg>,
     next: u32,
-    /// How the code after the function's body consumes its result.
+    /// How the code that follows the body of the current function consumes the function's result, for example by returning it.
     exit: Exit,
     /// The functions that are inlined into loops.
     inlined: &'a InlinedFunctions,
-    /// The closures that only one loop calls.
+    /// The closures that only one loop calls, by the variables to which they are bound.
     closures: FxHashMap<Var, LoopClosure>,
     captured: FxHashMap<Var, Vec<Reg>>,
     /// The variables that are computed directly into a register of the loop state, with that register.

@@ -227,7 +227,7 @@ def _is_part(obj: Any) -> bool:
 
 
 def _as_expr(part: Any) -> Any:
-    """Converts a block or a binding to a sequence that contains only it."""
+    """Converts a block or a binding to a sequence that contains nothing else. Returns other parts unchanged."""
     if isinstance(part, _relax.Binding):
         part = _relax.BindingBlock([part])
     return _relax.SeqExpr([part], _relax.Tuple([])) if isinstance(part, _relax.BindingBlock) else part

@@ -40,7 +40,7 @@ class PassInstrument:
         """Called when the pass context is exited."""
 
     def should_run(self, mod: IRModule, info: PassInfo) -> bool:
-        """Returns whether a pass should run. Not called for passes that the context requires."""
+        """Returns whether a pass should run. Not called for passes in the ``required_pass`` of the pass context."""
         return True
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:

@@ -9,7 +9,7 @@ _MAX_CHUNK_LENGTH = 512
 
 
 class _Chunk:
-    """A contiguous part of the list that an ``Order`` stores, and its index among the parts."""
+    """A contiguous part of the list that an ``Order`` stores, and the position of the part in the list of parts."""
 
     __slots__ = ("index", "items")
 

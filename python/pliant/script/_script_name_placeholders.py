@@ -1,7 +1,7 @@
 """Names of the script language as Python objects.
 
-A script is read from its source, so these objects have no function at run time. They exist for
-annotations that Python evaluates, for linters, and to map Python names to names of the language.
+A script is read from its source, so these objects do nothing at run time. They exist for annotations
+that Python evaluates, for linters, and to map Python names to names of the language.
 """
 
 from __future__ import annotations

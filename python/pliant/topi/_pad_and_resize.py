@@ -154,8 +154,8 @@ def _scaled_size(dim: Any, scale: float) -> Any:
 
 
 def _blocks(name: str, layout: str, block_size: int) -> tuple[int, int, int]:
-    """Returns the axes of the channels, rows and columns. Raises ``ValueError`` for an invalid
-    layout or block size."""
+    """Returns the axes of the channels, rows and columns in an image layout. Raises ``ValueError``
+    for an invalid layout or block size."""
     if block_size < 1:
         raise ValueError(f"{name}: block_size must be positive, got {block_size}")
     if layout not in ("NCHW", "NHWC"):

@@ -307,7 +307,7 @@ def _step_size(layout: Layout, k: int) -> int:
 
 
 def _block_index(index: Any, layout: Layout, k: int) -> Any:
-    """Computes the index along position ``k`` of a layout from the index along the axis."""
+    """Computes the index along position ``k`` of a blocked layout from ``index``, the index along the whole axis."""
     size, step = layout[k][1], _step_size(layout, k)
     index = tir.floordiv(index, step) if step != 1 else index
     return tir.floormod(index, size) if size else index

@@ -15,7 +15,7 @@ use crate::{Failure, bench_plot, program_loading, progress};
 
 /// The measured run times at one shape, in milliseconds.
 pub struct Row {
-    /// The sizes of the symbols.
+    /// The sizes of the model's symbols at which the runs were measured.
     pub point: Point,
     /// The median time of a run, in milliseconds.
     pub median: f64,
@@ -23,7 +23,7 @@ pub struct Row {
     least: f64,
     /// The 90th percentile of the run times, in milliseconds.
     p90: f64,
-    /// The number of measured runs.
+    /// The number of runs that were measured at this shape.
     runs: usize,
 }
 

@@ -43,7 +43,7 @@ pub fn compile(
     Ok(())
 }
 
-/// Returns the kind of file with machine code; `None` for a program without machine code.
+/// Returns the kind of file to write, if it contains machine code; `None` for a program file, which contains none.
 fn emit(args: &CompileArgs) -> Result<Option<Emit>, Failure> {
     let emit = match args.emit {
         EmitKind::Program => None,

@@ -137,11 +137,11 @@ fn first_node(
 enum Verdict {
     /// The tensors agree within the tolerances. The field is the largest difference.
     Agrees(f64),
-    /// The tensors differ in `different` of `total` elements.
+    /// The tensors have the same type and shape, but differ in `different` of `total` elements.
     Different { different: usize, total: usize, max_difference: f64 },
     /// Both tensors are empty, but their shapes differ. The field describes both shapes.
     Empty(String),
-    /// The tensors have different types or shapes. The field describes both.
+    /// The tensors have different element types or shapes. The field describes both.
     TypesDiffer(String),
     /// One of the two values is not a tensor of numbers, or the peer did not return it.
     NotCompared,

@@ -438,7 +438,8 @@ impl GuardedMemory {
         GuardedMemory(Guarded::new(&[SENTINEL; ELEMENTS], at_end))
     }
 
-    /// Writes `values` to a buffer at one end of the memory, and returns the buffer.
+    /// Writes `values` to a buffer next to a guard page, and returns the buffer. The buffer consists of the last elements of the
+    /// memory if `at_end` is true, otherwise of the first. The other elements are set to [`SENTINEL`].
     fn fill(&mut self, values: &[f32], at_end: bool) -> &mut [f32] {
         // SAFETY: the slice covers the mapping, and its lifetime is that of the borrow of the mapping.
         let all = unsafe { std::slice::from_raw_parts_mut(self.0.as_ptr(), ELEMENTS) };
@@ -450,7 +451,8 @@ impl GuardedMemory {
         buffer
     }
 
-    /// Whether the elements beside the buffer are unchanged.
+    /// Whether the elements beside the buffer of `len` elements still have the value [`SENTINEL`], so that the compiled function
+    /// wrote nothing outside of the buffer. The buffer is at the end of the memory if `at_end` is true.
     fn rest_is_unchanged(&self, len: usize, at_end: bool) -> bool {
         let all = self.0.values();
         let rest = if at_end { &all[..ELEMENTS - len] } else { &all[len..] };

@@ -18,7 +18,7 @@ pub(crate) struct SymTable {
 }
 
 impl SymTable {
-    /// The symbols in the order in which they are introduced.
+    /// The symbols of the function, in the order in which the printed text introduces them.
     pub fn order(&self) -> &[SymVar] {
         &self.order
     }
@@ -28,8 +28,8 @@ impl SymTable {
         self.names.get(&var).map_or("_", String::as_str)
     }
 
-    /// The symbols of a term that have not been introduced yet, ordered by name. They are not
-    /// ordered by creation, because printing and parsing would not preserve this order.
+    /// The symbols of a term that the printed text has not introduced yet, ordered by name. They are not ordered by creation,
+    /// because printing and parsing would not preserve this order.
     pub fn unknown(&self, arena: &SymArena, sym: Sym) -> Vec<SymVar> {
         if let SymKind::Int(_) = arena.kind(sym) {
             return Vec::new();
@@ -40,13 +40,13 @@ impl SymTable {
         fresh
     }
 
-    /// Records that a symbol is introduced, with the given printed name.
+    /// Records that the printed text introduces a symbol under the given name.
     pub fn introduce(&mut self, var: SymVar, name: String) {
         self.names.insert(var, name);
         self.order.push(var);
     }
 
-    /// The printed text of a term whose symbols have all been introduced.
+    /// The printed text of a term, all of whose symbols the preceding text has introduced.
     pub fn text(&mut self, arena: &SymArena, sym: Sym) -> Rc<str> {
         if let Some(text) = self.memo.get(&sym) {
             return text.clone();

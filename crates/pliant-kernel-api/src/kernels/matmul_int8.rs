@@ -21,7 +21,7 @@ pub(super) const PANELS: &[(&str, crate::DeriveSize)] = &[
     ("quad", |_, _| Some(4)),
 ];
 
-/// [`PANELS`], and the dim `one` of size 1 for operands with one element.
+/// The derived dims of a packed matrix ([`PANELS`]), and the derived dim `one` of size 1, which operands with one element have.
 const PANELS_AND_ONE: &[(&str, crate::DeriveSize)] =
     &[PANELS[0], PANELS[1], PANELS[2], ("one", |_, _| Some(1))];
 
@@ -84,7 +84,7 @@ fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
     )
 }
 
-/// Declares a float attribute for a lower or upper limit of the results. The default is 0.
+/// Declares a float attribute for a lower or upper limit of the results of a kernel. The default is 0.
 pub(super) const fn limit(name: &'static str, doc: &'static str) -> Attr {
     Attr::new(name, AttrType::Float, AttrDefault::Float(0.0), doc)
 }

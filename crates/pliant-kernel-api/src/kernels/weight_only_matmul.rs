@@ -15,7 +15,7 @@ const SCALES: Operand =
 const ZEROS: Operand =
     Operand::input("zeros", Float32, GROUPS, "the zero points; 0 if omitted").optional();
 
-/// Declares the operand `weight`, whose columns are packed in panels.
+/// Declares the operand `weight`, whose columns are packed in panels (blocks of adjacent columns that are stored contiguously).
 const fn weight(dtype: DType, dims: Dims, doc: &'static str) -> Operand {
     Operand::input("weight", dtype, dims, doc)
 }

@@ -83,7 +83,7 @@ pub fn run(call: &Call, sizes: &Sizes, memory: &mut dyn Memory) -> Result<()> {
 pub struct Args<'a> {
     /// The call whose results are computed.
     pub(crate) call: &'a Call,
-    /// The sizes of the named dims.
+    /// The sizes of the named dims of the call's operands.
     pub(crate) sizes: &'a Sizes,
     memory: &'a mut dyn Memory,
 }

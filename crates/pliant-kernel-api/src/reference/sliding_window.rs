@@ -7,7 +7,7 @@ pub(crate) struct Windows {
     pub batch: i64,
     pub input: [i64; 3],
     pub output: [i64; 3],
-    /// The sizes of a filter or of a pooling window.
+    /// The sizes of a filter or of a pooling window in depth, height and width.
     pub kernel: [i64; 3],
     stride: [i64; 3],
     dilation: [i64; 3],

@@ -33,7 +33,7 @@ pub struct Work {
     unit: Unit,
 }
 
-/// The unit in which the rate of a benchmark case is printed, unless memory reads limit the case.
+/// The unit in which the rate of a benchmark case is printed, unless the time of memory reads limits the case.
 #[derive(Clone, Copy)]
 enum Unit {
     Single,
@@ -72,8 +72,8 @@ impl Work {
 /// Number of steps that each thread executes to measure the peak rate, about 50 microseconds in total. A step is one multiply-add
 /// on each of several independent sums.
 const PEAK_STEPS: usize = 12_500;
-/// Number of rounds in which the peak or the bandwidth is measured. The fastest round counts,
-/// because other programs may delay a thread in a round.
+/// Number of rounds in which the peak rate or the read bandwidth of the machine is measured. The fastest round counts, because
+/// other programs may delay a thread in a round.
 const ROUNDS: usize = 3;
 
 /// Measures peak rates and read bandwidths for a number of threads, and computes from them the

@@ -22,15 +22,14 @@ pub fn full_keys() -> usize {
     score_elements() / MIN_FULL_ROWS
 }
 
-/// Maximum number of scores of a block: three eighths of the second-level cache, at most 384 KB. With 192 KB on Zen
-/// 5, 512 rows by 8192 keys take 1.05 times as long.
+/// Maximum number of attention scores that a block of query rows keeps in memory at once: three eighths of the second-level cache,
+/// at most 384 KB. With 192 KB on Zen 5, 512 rows by 8192 keys take 1.05 times as long.
 fn score_elements() -> usize {
     Machine::host().l2_share(6).min(384 << 10) / size_of::<f32>()
 }
 
-/// Number of keys in a block, if the keys are processed with a running sum. The number is a
-/// multiple of every panel width. A packed block of keys of size 32 takes 64 KB. This value was not
-/// measured separately.
+/// Number of keys in a block, if the keys are processed in several blocks with a running maximum and sum. The number is a multiple
+/// of every panel width. A packed block of keys of size 32 takes 64 KB. This value was not measured separately.
 const KEY_BLOCK: usize = 512;
 /// Minimum number of query rows of a block that keeps its scores for all keys in memory at once ([`full_keys`]), instead of using a
 /// running sum. This value was not measured separately.
@@ -38,8 +37,8 @@ const MIN_FULL_ROWS: usize = 24;
 /// Maximum number of query rows of a block that keeps its scores for all keys in memory at once ([`full_keys`]), instead of using a
 /// running sum. Blocks of 96 rows take 1.02 times as long at 128 keys, 1.09 times at 512 and 1.14 times at 1024 (one thread).
 const MAX_FULL_ROWS: usize = 48;
-/// Maximum number of query rows of any block. Only blocks that use a running sum have so many rows.
-/// This value was not measured separately.
+/// Maximum number of query rows of any block. Blocks that keep their scores for all keys in memory have fewer rows; only blocks
+/// that process the keys in parts, with a running sum, may have more. This value was not measured separately.
 pub const MAX_ROWS: usize = 96;
 /// Minimum number of keys for which non-contiguous values are packed. 512 queries by 512 keys
 /// of size 64 took 6.6 ms with packing and 10.7 ms in place, where every sliver (group of query

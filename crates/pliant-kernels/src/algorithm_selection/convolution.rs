@@ -21,8 +21,8 @@ pub fn block_pixels() -> usize {
 }
 /// Maximum value of [`block_pixels`] on any machine, by which the kernels' scratch memory is sized.
 pub const MAX_BLOCK_PIXELS: usize = 96;
-/// The number of pieces of work into which a convolution with only a few blocks of results is
-/// divided. This value was not measured.
+/// Returns the number of pieces of work into which a convolution with only a few blocks of results is divided. This value was not
+/// measured.
 pub fn short_pieces() -> usize {
     2 * pieces()
 }
@@ -101,9 +101,8 @@ pub fn bands(lines: usize, other_pieces: usize) -> usize {
 fn block_elements() -> usize {
     Machine::host().caches.l2.min(1 << 20) / size_of::<f32>()
 }
-/// Maximum number of tiles of a Winograd block. Each tile is a row of A in the matrix products,
-/// which reach 81 % and more of the peak from 16 rows on (table "Products with packed
-/// weights").
+/// Maximum number of tiles of a Winograd block. Each tile is a row of A, the left operand, in the matrix products, which reach 81 %
+/// and more of the peak from 16 rows on (table "Products with packed weights").
 const MAX_TILES: usize = 96;
 const MIN_TILES: usize = 24;
 /// Approximate number of elements to which the Winograd input transform is applied per microsecond:

@@ -8,11 +8,10 @@ use crate::matmul::row_tiling::TILE_ROWS;
 /// Maximum value of [`depth`] on any machine, by which the kernels' scratch memory is sized.
 pub const MAX_DEPTH: usize = 128;
 
-/// Number of rows of a slice of B, along `k`, that is converted to float32. A slice of the
-/// widest panel, 64 columns, stays in the first-level cache. With slices of 128 rows on Emerald
-/// Rapids, matmuls with many rows of A take 0.96 to 1.02 of the time of float32 matmuls (table
-/// "Weights of 4, 8 and 16 bits"). With slices that exceed the cache and a division by rows,
-/// they take 1.25 of this time.
+/// Number of rows of B (the weights) that are converted to float32 at once: the depth of a slice of B along the inner dimension
+/// `k`. A slice of the widest panel, 64 columns, stays in the first-level cache. With slices of 128 rows on Emerald Rapids, matmuls
+/// with many rows of A take 0.96 to 1.02 of the time of float32 matmuls (table "Weights of 4, 8 and 16 bits"). With slices that
+/// exceed the cache and a division by rows, they take 1.25 of this time.
 pub fn depth() -> usize {
     let rows = Machine::host().slice_bytes() / (64 * size_of::<f32>());
     // Groups of 32 weights, the smallest common ones, stay whole.
@@ -29,9 +28,8 @@ pub fn block_rows() -> usize {
     let rows = Machine::host().l2_share(8) / (MAX_A_DEPTH * size_of::<f32>());
     (rows / ROWS * ROWS).max(4 * ROWS)
 }
-/// Estimated throughput of bfloat16 matmuls with tile registers, relative to float32, by which
-/// the size of pieces is chosen. The measured ratio is 2.2 to 5.8 (table "Weights of 4, 8 and
-/// 16 bits"); 8 is half the estimate for 8-bit integers.
+/// Estimated throughput of bfloat16 matmuls with tile registers, relative to float32, from which the size of the pieces of work is
+/// computed. The measured ratio is 2.2 to 5.8 (table "Weights of 4, 8 and 16 bits"); 8 is half the estimate for 8-bit integers.
 pub const TILE_SPEEDUP: usize = 8;
 /// Number of columns of A that are converted to bfloat16 at once for tile registers; the
 /// corresponding rows of 32 columns of B take 32 KB, which stays in the first-level cache. The

@@ -17,8 +17,8 @@ pub fn slice_bytes() -> usize {
 /// panels, reached 88 % of the peak instead of 96 % at 504 x 384 x 384, and 82 % instead of 93 % at
 /// 252 x 3072 x 768.
 pub const BLOCK_DEPTH: usize = pliant_machine::cost_model::BLOCK_DEPTH;
-/// Maximum number of rows of a block of A. A block of depth [`BLOCK_DEPTH`] takes up to three
-/// quarters of the second-level cache.
+/// Maximum number of rows of A that are multiplied as one block. A block of depth [`BLOCK_DEPTH`] takes up to three quarters of the
+/// second-level cache.
 pub fn block_rows() -> usize {
     Machine::host().block_rows(BLOCK_DEPTH, ROWS)
 }

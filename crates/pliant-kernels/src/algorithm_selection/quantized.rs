@@ -1,16 +1,14 @@
 //! Rules for matrix products and depthwise convolutions of 8-bit integers.
 
-/// Maximum `k` for which tile registers are used. A copy of 32 rows of A then takes 2.1 MB, about
-/// the second-level cache of machines with tile registers. This value was not measured, because
-/// such deep matmuls are rare.
+/// Maximum inner size `k` of an 8-bit matrix product for which tile registers (AMX) are used. A copy of 32 rows of A then takes 2.1
+/// MB, about the second-level cache of machines with tile registers. This value was not measured, because such deep matmuls are
+/// rare.
 pub const MAX_DEPTH: usize = 64 * 1024;
-/// Estimated throughput of 8-bit matmuls with vectors, relative to float32, by which the size
-/// of pieces is chosen. The measured ratio is 2.0 to 2.5, the theoretical maximum 4 (table
-/// "8-bit integers").
+/// Estimated throughput of 8-bit matmuls with vectors, relative to float32, from which the size of the pieces of work is computed.
+/// The measured ratio is 2.0 to 2.5, the theoretical maximum 4 (table "8-bit integers").
 pub const VECTOR_SPEEDUP: usize = 4;
-/// Estimated throughput of 8-bit matmuls with tile registers, relative to float32, by which the
-/// size of pieces is chosen. The measured ratio is 2.7 to 7.1, and at most 14 to 16 (table
-/// "8-bit integers").
+/// Estimated throughput of 8-bit matmuls with tile registers, relative to float32, from which the size of the pieces of work is
+/// computed. The measured ratio is 2.7 to 7.1, and at most 14 to 16 (table "8-bit integers").
 pub const TILE_SPEEDUP: usize = 16;
 /// Maximum size in bytes of the copies of A for tile registers: an eighth of the second-level
 /// cache. A single block of 32 rows may be larger. This value was not measured separately. The

@@ -10,8 +10,8 @@ pub enum Algorithm {
     /// Insertion of each element into a short sorted list, which contains the first elements in
     /// sorted order so far.
     Top,
-    /// Collection of candidates for the requested elements, which are reduced to the best ones
-    /// block by block, and then sorted.
+    /// Collection of elements that may be among the requested ones (candidates). Whenever many candidates are collected, they are
+    /// reduced to the best ones; at the end, these are sorted.
     Candidates,
     /// Selection of the requested elements from the whole row, which are then sorted.
     Select,

@@ -12,7 +12,7 @@ pub const LONG_TILE_LINES: usize = 128;
 /// are slower.
 pub const SQUARE_TILE: usize = 32;
 
-/// Number of elements that are transposed per microsecond: a quarter of the number of elements that are copied per
+/// Number of elements that a thread transposes per microsecond: a quarter of the number of elements that are copied per
 /// microsecond.
 pub fn unit() -> usize {
     pliant_machine::Machine::host().rates.copied / 4

@@ -18,8 +18,7 @@ pub struct KRange {
     a_low: *const u8,
     b: *const u8,
     b_row: usize,
-    /// The distance in bytes from the first row of B that a step reads to the first row of the next
-    /// step.
+    /// The distance in bytes between the first rows of B that two consecutive steps read.
     b_step: usize,
 }
 

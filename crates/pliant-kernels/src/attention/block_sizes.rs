@@ -9,8 +9,7 @@ use crate::algorithm_selection::attention::{block_size, packs_keys, packs_values
 /// Padding between rows of scores, in elements. The padding avoids strides that are multiples of
 /// 4096 bytes. With such strides, all rows would map to the same sets of the first-level cache.
 const ROW_PADDING: usize = 16;
-/// Number of float32 elements of a cache line, to which the parts of the scratch memory are
-/// aligned.
+/// Number of float32 elements of a cache line, to which scores, packed keys and packed values are aligned in scratch memory.
 const LINE: usize = 16;
 
 /// The scratch memory for a range of query rows, and the range of keys that is currently packed in

@@ -26,20 +26,20 @@ use crate::simd::horizontal_reduce::Reduce;
 pub struct Block<'a> {
     /// The states of the rows, with the range of keys to which each row attends (its visible keys).
     pub rows: &'a [Row],
-    /// The address of the first weight. `stride` is the distance between rows, in elements. The
-    /// weights of masked keys are 0.
+    /// The address of the softmax weight of the first row and the first key. The field `stride` is the distance between the weights
+    /// of adjacent rows, in elements. The weights of masked keys are 0.
     pub weights: *const f32,
     pub stride: isize,
-    /// The address of the first value vector. `v_row` is the distance between the vectors of
-    /// adjacent keys, in elements.
+    /// The address of the value vector of the block's first key. The field `v_row` is the distance between the vectors of adjacent
+    /// keys, in elements.
     pub values: *const f32,
     pub v_row: isize,
     /// The number of elements of a value vector.
     pub size: usize,
-    /// The address of the first result. `out_row` is the distance between rows, in elements.
+    /// The address of the first result of the block. The field `out_row` is the distance between rows, in elements.
     pub out: *mut f32,
     pub out_row: isize,
-    /// Whether the matrix product is added to the previous contents of the results.
+    /// Whether the product of weights and values is added to the previous contents of the results.
     pub accumulate: bool,
 }
 

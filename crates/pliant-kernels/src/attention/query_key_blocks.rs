@@ -115,9 +115,8 @@ impl Piece<'_> {
         o.data.wrapping_offset(offset as isize)
     }
 
-    /// Returns the stride between the rows of a block. If each head has only one query, adjacent
-    /// rows belong to adjacent heads, and the result is the head stride `head`. Otherwise, the
-    /// result is `row`.
+    /// Returns the stride between adjacent query rows of a block, in elements. If each head has only one query, adjacent rows
+    /// belong to adjacent heads, and the result is the head stride `head`. Otherwise, the result is `row`.
     fn row_stride(&self, head: i64, row: i64) -> isize {
         (if self.s.queries == 1 { head } else { row }) as isize
     }

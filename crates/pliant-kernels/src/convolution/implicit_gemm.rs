@@ -332,9 +332,9 @@ impl ImplicitGemm<'_> {
     /// Stores the next slice of the weights in `slice`, and advances the position (a run, and an
     /// element in this run) to the end of that slice. Returns false at the end of the filter.
     ///
-    /// The depth of a slice depends on `widest`, the number of columns of the widest register tile,
-    /// and not on the columns of the current panel. So the sums of all filters have the same order
-    /// of additions, and equal filters give equal results.
+    /// The depth of a slice depends on `widest`, the number of columns (filters) of the widest register tile, and not on the
+    /// columns of the current panel. So the sums of all filters have the same order of additions, and equal filters give equal
+    /// results.
     fn next_slice(
         &self,
         (run, element): &mut (usize, usize),

@@ -45,8 +45,8 @@ impl ClipEpilogue {
         TileEpilogue { bias, residual, bounds: self.bounds }
     }
 
-    /// Returns the bias from the column `column` on and the bounds; `None` if the epilogue has a
-    /// residual.
+    /// Returns the epilogue for the results from the column `column` on, as a bias and the bounds of the clip; `None` if the
+    /// epilogue has a residual.
     #[inline(always)]
     pub fn without_residual(&self, column: usize) -> Option<BiasAndClip<f32>> {
         let bias = match self.bias.is_null() {

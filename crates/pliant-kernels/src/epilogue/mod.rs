@@ -47,9 +47,9 @@ pub struct Epilogue {
     pub low: f64,
     /// Upper limit of the activations that clip.
     pub high: f64,
-    /// The slope of leaky ReLU, hard swish and hard sigmoid.
+    /// The factor of `x` in leaky ReLU (for negative `x`), hard swish and hard sigmoid.
     pub slope: f64,
-    /// The offset of hard swish and hard sigmoid.
+    /// The number that hard swish and hard sigmoid add to `slope * x`.
     pub offset: f64,
 }
 

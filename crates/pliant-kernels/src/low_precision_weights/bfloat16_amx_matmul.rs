@@ -22,7 +22,8 @@ use crate::matmul::row_tiling::{TILE_ROWS, split_evenly};
 use crate::matmul::work_partition::even_part;
 use crate::scratch_memory::Scratch;
 
-/// Number of rows of B, along `k`, that a step of the micro-kernel reads.
+/// Number of rows of B, along `k`, that one step of the micro-kernel reads: the number of bfloat16 numbers in a row of a tile
+/// register.
 const STEP: usize = LINE / size_of::<u16>();
 /// Number of pairs of rows of B, along `k`, that a step of the micro-kernel reads.
 const STEP_PAIRS: usize = STEP / 2;

@@ -215,8 +215,8 @@ unsafe fn slice<L: Widen, S: StorageFormat>(p: &Panel, rows: Range<usize>, to: *
     }
 }
 
-/// Implements [`slice`] with scales if `SCALES` is true, and with zero points if `ZEROS` is true.
-/// Loops over groups, whose scale and zero point stay in registers.
+/// Implements [`slice`], the conversion of rows of a panel to float32, with scales if `SCALES` is true, and with zero points if
+/// `ZEROS` is true. Loops over groups, whose scale and zero point stay in registers.
 ///
 /// # Safety
 /// The conditions of [`widen`] hold.

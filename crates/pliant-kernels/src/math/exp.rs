@@ -34,7 +34,7 @@ impl<V> ExpM1<V> {
 /// of 2. It is a trait instead of a closure, because a closure that is not inlined lacks the target
 /// features of its caller, and each vector operation would be a call.
 pub(super) trait FromExpM1<B: MathOps> {
-    /// Returns the value of the function, such as `e^r`, computed from `e^r - 1`.
+    /// Returns the value of the function, such as `e^r`, computed from `exp_m1`, which represents `e^r - 1`.
     fn compute(&self, b: &mut B, exp_m1: &ExpM1<B::V>) -> B::V;
 }
 
@@ -72,7 +72,8 @@ impl<B: MathOps> FromExpM1<B> for ExpRoundedTwice {
     }
 }
 
-/// Computes `(m + rest) * e^r` for a small `rest` (the low part of `m`), rounded once.
+/// Computes `(m + rest) * e^r` from `e^r - 1`, rounded once. The factor is the sum of `m` and a small number `rest`, which is below
+/// the precision of `m`.
 pub(super) struct ScaledExp<'a, V> {
     pub m: &'a V,
     pub rest: &'a V,

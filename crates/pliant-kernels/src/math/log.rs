@@ -27,8 +27,8 @@ fn special_cases<B: MathOps>(b: &mut B, x: &B::V, y: &B::V) -> B::V {
     b.select_lt(x, &zero, &nan, &y)
 }
 
-/// Returns `log(x + rest) + shift * ln 2` for a positive, normal and finite `x`, and a `rest` below the precision of
-/// `x`.
+/// Returns `log(x + rest) + shift * ln 2` for a positive, normal and finite `x`, and a `rest` below the precision of `x`. An absent
+/// `rest` or `shift` counts as 0.
 #[inline(always)]
 fn log_of<B: MathOps>(b: &mut B, x: &B::V, rest: Option<&B::V>, shift: Option<&B::V>) -> B::V {
     // x = 2^e * m with m in [sqrt(1/2), sqrt(2)).

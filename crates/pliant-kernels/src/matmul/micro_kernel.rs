@@ -150,7 +150,7 @@ pub struct MicroKernels<T: 'static> {
     /// The micro-kernels, indexed by whether they prefetch the memory [`Tile::prefetch`], then by
     /// whether they apply [`Tile::epilogue`]. The other micro-kernels ignore these fields.
     tables: [[Table<T>; 2]; 2],
-    /// The function that transposes a matrix.
+    /// The function that transposes a matrix with the vectors of this instruction set.
     transpose: TransposeFn<T>,
 }
 
@@ -174,7 +174,8 @@ impl<T> MicroKernels<T> {
         self.tables[0][0][columns.div_ceil(self.lanes) - 1].len()
     }
 
-    /// Computes a tile of `rows` by `columns`, and sets [`Tile::tail_lanes`].
+    /// Computes the results of a tile of `rows` rows and `columns` columns with the micro-kernel for this size. Sets
+    /// [`Tile::tail_lanes`] for it.
     ///
     /// # Safety
     /// The machine has the instructions of these kernels. `1 <= columns <= self.columns()` and `1

@@ -136,8 +136,8 @@ impl Partition {
     }
 }
 
-/// Returns the largest number up to `max` that is 1, 2, 4 or a multiple of [`pieces`], so that all
-/// threads get equally many blocks.
+/// Returns the number of blocks into which work is divided: the largest number up to `max` that is 1, 2, 4 or a multiple of
+/// [`pieces`], so that all threads get equally many blocks.
 fn balanced_blocks(max: usize) -> usize {
     match max {
         0..2 => 1,

@@ -369,8 +369,8 @@ impl<'a> Buffer<'a> {
     }
 }
 
-/// Computes the results of windows at the given positions in the strip. The windows contain `rows`
-/// rows of the image, and `counts` points to the number of columns of each window.
+/// Computes the pooling results of `V` vectors of adjacent windows, which start at the positions `at` in the strip. The windows
+/// contain `rows` rows of the image, and `counts` points to the number of columns of each window.
 ///
 /// # Safety
 /// The conditions of [`max_lines`] hold; the columns are inside of the image.

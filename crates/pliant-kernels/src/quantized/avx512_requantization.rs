@@ -145,7 +145,8 @@ mod tests {
         Requantization { divisor, zero, limits: (0.0, 255.0), signed: false, out }
     }
 
-    /// Divides `x`, after it has been limited as in [`SinglePass::run`].
+    /// Returns the quotient of `x` and the divisor for the tests. `x` is first clipped to the limit of the divisor, as
+    /// [`SinglePass::run`] does.
     fn quotient(divisor: &Divisor, x: f32) -> f32 {
         let x = if x.is_nan() { x } else { x.clamp(-divisor.limit, divisor.limit) };
         let mut lanes = [0.0; 16];

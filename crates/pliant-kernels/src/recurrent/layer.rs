@@ -59,8 +59,8 @@ pub struct Layer {
     /// The number of steps of each sequence, at most `steps`. Null if all sequences have `steps`
     /// steps.
     pub lengths: *const i64,
-    /// The address of the results, and the strides between steps, between directions, and between
-    /// sequences, in elements. Results after the end of a sequence are zero.
+    /// The address of the output states of all steps, and the strides between steps, between directions, and between sequences, in
+    /// elements. Results after the end of a sequence are zero.
     pub y: (*mut f32, usize, usize, usize),
     /// The initial output and cell states; null for zeros.
     pub first: (*const f32, *const f32),

@@ -76,7 +76,8 @@ impl Units {
     }
 }
 
-/// One vector of hidden units of one sequence.
+/// A group of adjacent hidden units of one sequence that fill one SIMD vector: the addresses and indices from which the next states
+/// of these units are computed.
 struct UnitVector<'a> {
     u: &'a Units,
     /// The address of the products of state and weights for these hidden units, at their first
@@ -199,8 +200,8 @@ unsafe fn gru<L: MathLanes<Elem = f32>>(v: &UnitVector<'_>) -> L {
     }
 }
 
-/// Value of the const parameter `KIND`, which selects the computation after a matrix product of
-/// state and weights: all gates of an LSTM. The following constants are the other values of `KIND`.
+/// A value of the const parameter `KIND`, which selects what is computed after a matrix product of state and weights: here, all
+/// gates and the next output of an LSTM. The following constants are the other values of `KIND`.
 const LSTM: u8 = 0;
 const GRU_GATES: u8 = 1;
 const GRU: u8 = 2;
@@ -244,7 +245,7 @@ unsafe fn next_output<L: MathLanes<Elem = f32>, const KIND: u8>(v: &UnitVector<'
     }
 }
 
-/// Computes the next outputs of all units for all sequences, and writes them.
+/// Computes the next outputs of all hidden units of the panel for all sequences, and writes them to the states and the results.
 #[inline(always)]
 unsafe fn finish_all<L: MathLanes<Elem = f32>, const KIND: u8>(u: &Units) {
     let group_sums = u.state_product().gates * UNITS;

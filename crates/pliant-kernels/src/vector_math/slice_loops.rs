@@ -163,7 +163,7 @@ unsafe fn accumulate<L: MathLanes<Elem: Number>, F: Binary>(
     from: *const L::Elem,
     n: usize,
 ) {
-    /// The number of accumulators, which hides the latency of the function.
+    /// The number of accumulators. Several independent accumulators hide the latency of the function that combines elements.
     const ACCUMULATORS: usize = 4;
     // SAFETY: guaranteed by the caller; offsets stay within the slice, and the array has room for two of the widest vectors.
     unsafe {

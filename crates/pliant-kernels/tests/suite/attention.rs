@@ -77,8 +77,7 @@ fn heads<P>(data: P, (heads, rows, size): (usize, usize, usize), by_head: bool) 
     Heads { data, batch: heads * rows * size, head, row }
 }
 
-/// Returns the strides of a bias or mask that varies along the dims `varies`, and the number of its
-/// elements.
+/// Returns the strides, in elements, of a bias or mask that varies along the dims `varies`, and the number of its elements.
 fn scores(c: &Case, varies: [bool; 4]) -> ([i64; 4], usize) {
     let dims = [c.batch, c.heads, c.queries, c.keys];
     let (mut strides, mut total) = ([0; 4], 1usize);

@@ -28,7 +28,7 @@ struct Case {
     dilation: [usize; 3],
     before: [usize; 3],
     after: [usize; 3],
-    /// Whether channels come first instead of last: in the input, and in the results.
+    /// Whether channels come first instead of last: one value for the input, and one for the results.
     first: [bool; 2],
     epilogue: bool,
     winograd: Option<Winograd>,

@@ -14,7 +14,7 @@ const MIN_SUCCESSFUL_RANKS: usize = 3;
 /// The ranks that are tried for an operand of unknown rank.
 const TRIED_RANKS: std::ops::RangeInclusive<usize> = 0..=6;
 
-/// The statically known dtype and dims of an operand or a result.
+/// The statically known dtype and dims of an operand or a result of a deferred node. `None` stands for an unknown part.
 pub(super) struct PartialType {
     pub dtype: Option<DType>,
     pub dims: Option<Vec<Option<i64>>>,
@@ -74,9 +74,9 @@ impl DeferredNode {
     }
 }
 
-/// Infers the result types of a node from what is known about its operands. If tentative imports
-/// fail for different reasons, the result types count as unknown, because the import may still
-/// succeed for operands that have not been tried.
+/// Infers the result types of a deferred node from the known parts of its operands' types. To find them, imports the node on trial,
+/// with several assumptions about the unknown parts. If trials fail for different reasons, the result types count as unknown,
+/// because the import at run time may still succeed.
 ///
 /// # Errors
 /// `Some(problem)` if the node is unsupported or invalid for all operands. `None` if every attempt

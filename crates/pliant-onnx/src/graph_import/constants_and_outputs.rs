@@ -23,8 +23,8 @@ impl Importer<'_> {
         *self.constants.entry(key).or_insert_with(|| builder.func_mut().constant(tensor.clone()))
     }
 
-    /// Binds an expression to a variable that is named after the node's first output. Unknown dims
-    /// and large symbolic dims in the type of the variable are replaced by new symbols.
+    /// Binds an expression to a variable that is named after the node's first output. In the type of the variable, unknown dims and
+    /// dims with large symbolic expressions are replaced by new symbols.
     pub(crate) fn bind(&mut self, value: Expr, node: &NodeProto) -> Expr {
         let hint = identifier(node.output.first().map_or("", String::as_str), "lv");
         let var = self.builder.emit_named(value, &hint);
@@ -62,7 +62,8 @@ impl Importer<'_> {
             .map_err(|p| Problem { message: format!("output '{name}': {}", p.message), ..p })
     }
 
-    /// Adds the tensors that the nodes compute to the outputs of the function.
+    /// Appends the tensors that the nodes of the main graph compute to the outputs of the function `main`, for the option that
+    /// requests all intermediate tensors.
     pub(super) fn add_intermediate_outputs(
         &mut self,
         graph: &GraphProto,

@@ -45,7 +45,8 @@ pub struct ImportOptions {
     /// Whether the model may restrict declared symbols to few sizes, including symbols that the
     /// file declares. If so, each restriction is reported as a warning instead of an error.
     pub allow_specialization: bool,
-    /// The file in a [`pliant_diag::SourceMap`] to which source locations refer. Its text is [`Imported::nodes`].
+    /// The file to which the source locations of the imported nodes refer, registered in a [`pliant_diag::SourceMap`]. The text of
+    /// this file is [`Imported::nodes`].
     pub file: Option<FileId>,
 }
 

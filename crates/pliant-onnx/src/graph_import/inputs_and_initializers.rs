@@ -240,7 +240,7 @@ impl<'m> Importer<'m> {
         })
     }
 
-    /// Replaces dims of an input by the dims in the user's `dynamic` option.
+    /// Replaces dims of an input by the dims that the user declares for single axes in the option `dynamic`.
     fn apply_dynamic_dims(
         &mut self,
         name: &str,

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::Importer;
 use crate::imported_value::Value;
 
-/// Size limit of symbolic sizes, in nodes of the term. Terms with at least this number of nodes are replaced by symbols.
+/// Number of nodes of a symbolic size expression from which on the import replaces the expression by a new symbol.
 const MAX_TERM_NODES: usize = 128;
 
 /// The symbols that have been introduced in place of large symbolic sizes.
@@ -37,19 +37,20 @@ impl Importer<'_> {
         self.size_symbols.blocks += 1;
     }
 
-    /// Ends a nested block or function.
+    /// Ends a nested block or function, and drops the symbols that were created inside it.
     pub(crate) fn close_block(&mut self) {
         self.size_symbols.blocks -= 1;
         let open = self.size_symbols.blocks;
         self.size_symbols.symbols.retain(|_, (_, at)| *at <= open);
     }
 
-    /// Whether a symbolic size is so large that it is replaced by a symbol.
+    /// Whether the expression of a symbolic size has so many nodes that the import replaces it by a new symbol.
     fn is_large(&self, sym: Sym) -> bool {
         self.builder.func().syms.tree_size(sym, MAX_TERM_NODES) >= MAX_TERM_NODES
     }
 
-    /// The tensor type of a variable, with new symbols in place of large and unknown dims. `None` if nothing changes.
+    /// The tensor type of a variable, in which unknown dims and dims with large expressions are replaced by new symbols. `None` if
+    /// nothing changes.
     pub(super) fn type_with_size_symbols(&mut self, var: Var, hint: &str) -> Option<Type> {
         let func = self.builder.func();
         let TypeData::Tensor { shape, dtype } = func.var_ty(var).clone() else { return None };
@@ -86,7 +87,7 @@ impl Importer<'_> {
         func.syms.var(name)
     }
 
-    /// Replaces the large terms in a shape computation by symbols. Returns other values unchanged.
+    /// Replaces the elements of a shape computation that are large expressions by symbols. Returns other values unchanged.
     pub(super) fn with_size_symbols(&mut self, value: Value, hint: &str) -> Value {
         let Value::Symbolic(mut t) = value else { return value };
         for elem in &mut t.elems {

@@ -25,8 +25,7 @@ impl Importer<'_> {
         self.define_from(name, value, self.origin);
     }
 
-    /// Defines a name like [`define`](Self::define), but with the given origin (the node or input from which messages say that
-    /// the value comes).
+    /// Defines a name in the innermost graph. `origin` is the node or input from which messages say that the value comes.
     pub(crate) fn define_from(&mut self, name: &str, value: Value, origin: Origin) {
         if let Some(scope) = self.scopes.last_mut() {
             scope.insert(name.into(), (value, origin));

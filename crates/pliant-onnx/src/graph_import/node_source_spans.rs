@@ -14,7 +14,7 @@ pub(super) struct SourceSpans {
     pub file: Option<FileId>,
     /// The labels of the nodes, one per line.
     pub text: String,
-    /// The span of the current node's label.
+    /// The span of the label of the node that is being converted.
     pub current: Span,
     spans: FxHashMap<String, Span>,
 }

@@ -47,11 +47,11 @@ struct Reduction {
 
 /// The axes over which a node reduces.
 enum Axes {
-    /// No reduction: there are no axes and `noop_with_empty_axes` is set, so the tensor is unchanged.
+    /// The node reduces nothing: it has no axes, and its attribute `noop_with_empty_axes` is set.
     NoOp,
-    /// Constant axes; `None` for all axes.
+    /// The axes are constant; `None` stands for all axes.
     Known(Option<Vec<i64>>),
-    /// Non-constant axes: a bool mask over the axes, and the number of reduced axes if it is known.
+    /// The axes are known only at run time: a bool mask over the axes of the tensor, and the number of reduced axes if it is known.
     NonConstant { mask: Expr, count: Option<usize> },
 }
 

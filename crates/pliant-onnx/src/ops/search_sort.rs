@@ -132,7 +132,7 @@ fn top_k(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(n.tuple_fields(topk, 2).into_iter().map(Value::from).collect())
 }
 
-/// Converts `CumSum` and `CumProd`, forward or backward.
+/// Converts `CumSum` and `CumProd`, which accumulate from the first or, with `reverse`, from the last element of an axis.
 fn cumulative(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     let exclusive = n.attrs().int("exclusive")?.unwrap_or(0) != 0;
     let reverse = n.attrs().int("reverse")?.unwrap_or(0) != 0;

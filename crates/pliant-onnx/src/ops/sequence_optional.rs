@@ -92,8 +92,8 @@ fn sequence_object(n: &mut Node<'_, '_>) -> Result<(Expr, ObjectType), Problem> 
     }
 }
 
-/// Reads the position in input `i`, for a sequence of `count` items; `None` if it is non-constant. `default` is the position for an
-/// absent input.
+/// The constant position in a sequence of `count` items that input `i` contains; `None` if the input is non-constant. `default` is
+/// the position for an absent input.
 fn constant_position(
     n: &Node<'_, '_>,
     i: usize,

@@ -50,7 +50,7 @@ fn output_dtype(n: &Node<'_, '_>) -> Result<DType, Problem> {
     }
 }
 
-/// Converts a size to a scalar operand.
+/// Converts a symbolic size to a scalar that can be an operand of a call.
 fn size_operand(n: &mut Node<'_, '_>, size: Sym) -> Expr {
     n.func().int_value(size, DType::Int64)
 }

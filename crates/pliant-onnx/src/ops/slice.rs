@@ -11,7 +11,8 @@ use crate::node::{ConvertResult, Node, ints_attr};
 
 pub(super) static OPS: &[OnnxOp] = &[op("Slice", slice)];
 
-/// The symbolic bounds of a slice. They are attributes before opset 10, and inputs since then.
+/// The bounds of a `Slice` node: symbolic starts and ends, and constant axes and steps. They are attributes before opset 10, and
+/// inputs since then.
 struct Bounds {
     starts: Vec<Sym>,
     ends: Vec<Sym>,

@@ -15,7 +15,8 @@ use crate::node_attributes::AttrReader;
 pub(super) static OPS: &[OnnxOp] =
     &[OnnxOp { domain: "ai.onnx.ml", name: "TreeEnsemble", convert: tree_ensemble }];
 
-/// The comparison operators, by their number in the file. The number after the last one denotes a test of membership in a set.
+/// The comparison operators at the nodes of a tree ensemble, by the number that the model file stores for each of them. The number
+/// after the last one denotes a test of membership in a set.
 const COMPARISONS: &[&str] = &[
     "relax.less_equal",
     "relax.less",
@@ -27,10 +28,12 @@ const COMPARISONS: &[&str] = &[
 const MEMBERSHIP: i64 = COMPARISONS.len() as i64;
 /// Maximum depth of the trees. The limit exists because each level is unrolled.
 const MAX_LEVELS: usize = 1000;
-/// Maximum number of members of all sets together, where each set is padded to the length of the longest one.
+/// Maximum number of elements of all membership sets of a tree ensemble together, where each set is padded to the length of the
+/// longest one.
 const MAX_MEMBERS: usize = 1 << 26;
 
-/// The trees, as lists with one entry per node. All trees share the lists, so an index identifies a node of any tree.
+/// The trees of a `TreeEnsemble` node, stored as lists with one entry per node. All trees share the lists, so an index identifies a
+/// node of any tree.
 struct TreeEnsemble {
     roots: Vec<i64>,
     inner: usize,

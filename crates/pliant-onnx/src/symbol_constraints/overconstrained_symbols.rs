@@ -60,8 +60,8 @@ impl SymbolConstraints {
         }
     }
 
-    /// Creates problems for the symbols for which no size in the declared range satisfies all
-    /// constraints. These problems are errors even if specialisation is allowed.
+    /// Returns a diagnostic for each symbol for which no size in the declared range satisfies all constraints. These are errors
+    /// even if specialisation is allowed.
     pub(crate) fn unsatisfiable_symbols(&self, func: &mut Function) -> Vec<Problem> {
         let mut vars: Vec<(usize, SymVar)> = self.symbols.iter().map(|(v, at)| (*at, *v)).collect();
         vars.sort_unstable();
@@ -105,8 +105,8 @@ impl SymbolConstraints {
         problems
     }
 
-    /// Creates problems for the constraints that restrict declared symbols to few sizes. Returns problems and warnings; if
-    /// specialisation is `allowed`, all of them are warnings.
+    /// Returns errors and warnings for the constraints that restrict declared symbols to few sizes. If specialisation is `allowed`,
+    /// there are only warnings.
     pub(crate) fn specialization_problems(&self, allowed: bool) -> (Vec<Problem>, Vec<Problem>) {
         let (mut problems, mut warnings) = (Vec::new(), Vec::new());
         let all = &self.report.constraints;
@@ -132,7 +132,8 @@ impl SymbolConstraints {
         (problems, warnings)
     }
 
-    /// Creates the problem or warning for a constraint that restricts declared symbols to few sizes.
+    /// Returns the error (or the warning, if specialisation is `allowed`) for a constraint that restricts declared symbols to few
+    /// sizes. `by_user` states whether the user, and not the file, declares them.
     fn violation(&self, c: &Constraint, by_user: bool, allowed: bool) -> Problem {
         let noun = if c.fixes.len() == 1 { "symbol" } else { "symbols" };
         let whose = if by_user { "declared" } else { "file's" };
@@ -158,7 +159,8 @@ impl SymbolConstraints {
     }
 }
 
-/// The combinations of `If` branches in which a symbol is restricted to few sizes.
+/// For one symbol, the combinations of `If` branches such that the symbol is restricted to few sizes in runs that take these
+/// branches.
 #[derive(Default)]
 struct BranchPaths {
     paths: FxHashSet<Vec<(Origin, bool)>>,

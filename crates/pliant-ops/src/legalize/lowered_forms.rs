@@ -16,9 +16,9 @@ use crate::type_inference::InferCtx;
 pub(crate) struct TeForm {
     /// The preferred name of the loop function.
     pub(super) name: &'static str,
-    /// The placeholders with the operands that they represent.
+    /// The inputs of the tensor expressions of a call: placeholders, each with the operand that it represents.
     pub(super) inputs: Vec<(te::Tensor, Expr)>,
-    /// The tensors that the call computes.
+    /// The tensor expressions of the results of a call.
     pub(crate) outputs: Vec<te::Tensor>,
     /// The dims of operands that are assumed to be equal to other sizes, and the checks of this
     /// assumption.

@@ -80,7 +80,7 @@ fn is_complex(ctx: &InferCtx<'_>, last: Sym) -> Result<bool, InferError> {
     }
 }
 
-/// The number of frequencies: `n // 2 + 1` for a one-sided spectrum, else `n`.
+/// The number of frequencies in the spectrum of a signal of length `n`: `n // 2 + 1` for a one-sided spectrum, else `n`.
 fn frequency_count(ctx: &mut InferCtx<'_>, n: Sym) -> Result<Sym, InferError> {
     if !ctx.bool("onesided")? {
         return Ok(n);

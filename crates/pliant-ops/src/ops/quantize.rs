@@ -150,7 +150,8 @@ impl QuantParameter {
         Ok(QuantParameter { value: ctx.value(i)?, one: Some(one) })
     }
 
-    /// The parameter for the element of the data at the given indices.
+    /// The element of this quantization parameter (a scale or a zero point) that applies to the data element at the indices `i`. A
+    /// per-channel parameter is read at the index along `axis`.
     fn at(&self, i: &[Expr], axis: usize) -> Expr {
         let along = || i.get(axis).cloned().unwrap_or_else(|| te::int(0));
         match (self.value.shape(), &self.one) {

@@ -98,7 +98,7 @@ fn infer_arg(ctx: &mut InferCtx<'_>) -> InferResult {
     infer_reduced(ctx, Some(DType::Int64))
 }
 
-/// The type of a tensor reduced over the axes in the attributes.
+/// Infers the type of the tensor that results from reducing operand 0 over the axes in the attributes. `dtype` is its element type.
 fn infer_reduced(ctx: &mut InferCtx<'_>, dtype: Option<DType>) -> InferResult {
     let t = ctx.tensor(0)?;
     let keepdims = ctx.bool("keepdims")?;
@@ -132,7 +132,7 @@ pub struct ReductionAxes {
 }
 
 impl ReductionAxes {
-    /// Reads the axes from the attributes, for a tensor with the given shape.
+    /// Reads the axes to reduce from the attributes of the call, for a tensor with the given shape.
     ///
     /// # Errors
     /// If an axis is out of range.
@@ -182,7 +182,7 @@ impl ReductionAxes {
         }
     }
 
-    /// Creates the stage that reduces `f(input indices)` over the axes.
+    /// Creates the stage that reduces over the axes. `f` maps the indices of an input element to the value that is reduced.
     pub fn stage(&self, name: &str, reducer: Reducer, f: impl FnOnce(&[Expr]) -> Expr) -> Tensor {
         let axes: Vec<IterVar> = self
             .reduce

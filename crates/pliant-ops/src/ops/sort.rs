@@ -103,7 +103,8 @@ fn max_position(dtype: DType) -> Option<i64> {
     (dtype.is_integer() && dtype.bits() < 64).then(|| dtype.int_range().1)
 }
 
-/// Asserts at run time that the index type can represent the positions in a row.
+/// Emits an assertion: at run time, the index type `dtype` must be able to represent all positions in a row of `len` elements. A
+/// constant `len` needs no assertion, because type inference checks it.
 fn check_positions(b: &mut te::Body, op: &str, dtype: DType, len: &te::Expr) {
     if let Some(max) = max_position(dtype).filter(|_| len.as_int().is_none()) {
         let cond = te::le(len, &te::int(max + 1));
@@ -112,8 +113,7 @@ fn check_positions(b: &mut te::Body, op: &str, dtype: DType, len: &te::Expr) {
     }
 }
 
-/// The type in which the kernel writes positions, if the operator returns positions of type
-/// `dtype`.
+/// The integer type in which the library kernel for sorting writes positions, if the operator returns positions of type `dtype`.
 fn kernel_position_dtype(dtype: DType) -> DType {
     if dtype == DType::Int32 { dtype } else { DType::Int64 }
 }

@@ -16,15 +16,15 @@ use super::expr_traversal::{free_vars, post_order};
 use super::sym_conversion::{VarMap, to_sym};
 use super::tensor::{Check, Tensor, TensorOp};
 
-/// Assumed maximum number of bits of the size of a dim.
+/// The number of bits that a dim is assumed to need at most, in the estimate whether a product of dims may overflow.
 const SIZE_BITS: u32 = 40;
 /// Maximum number of bits of the element count of a tensor in memory.
 const MEMORY_BITS: u32 = 47;
 
-/// The maximum number of bits of a size that needs no overflow check.
+/// Maximum number of bits of a size for which no run-time check of overflow is created.
 const MAX_UNCHECKED_BITS: u32 = 61;
 
-/// Float64 bound for the check that a size fits in 64 bits: every size of smaller magnitude does.
+/// The bound in the run-time check that a size, computed in float64, fits in 64 bits: the magnitude of the size must be smaller.
 const FITS_BELOW: f64 = (1u64 << 62) as f64;
 
 /// Creates the checks that dims of results and extents of reductions are at least 0 and fit in 64
@@ -126,7 +126,7 @@ impl CheckCollector {
         }
     }
 
-    /// The maximum number of bits of `coefficient * product`.
+    /// An upper bound of the number of bits of `coefficient * product`, where `product` is a product of sizes.
     fn bits(&self, product: Sym, coefficient: i64) -> u32 {
         let factors = self.factors(product);
         let in_memory = self.operands.iter().any(|dims| {

@@ -114,8 +114,8 @@ pub fn create_prim_func(args: &[Arg]) -> Result<PrimFunc, TeError> {
     create_prim_func_with_vars(args).map(|c| c.func)
 }
 
-/// Creates a loop function like [`create_prim_func`], and also returns the size variables that
-/// became parameters.
+/// Creates the loop function that computes the stages in `args` from the placeholders in `args`, and also returns the size
+/// variables that became its parameters.
 ///
 /// # Errors
 /// The same errors as [`create_prim_func`].
@@ -123,8 +123,8 @@ pub fn create_prim_func_with_vars(args: &[Arg]) -> Result<CreatedPrimFunc, TeErr
     create_prim_func_assuming(args, &AssumedDims::default())
 }
 
-/// Creates a loop function like [`create_prim_func_with_vars`], for placeholders whose dims are
-/// assumed to be equal to other sizes.
+/// Creates the loop function that computes the stages in `args` from the placeholders in `args`. `assumed` lists dims of
+/// placeholders that are assumed to be equal to other sizes. Also returns the size variables that became parameters.
 ///
 /// # Errors
 /// The same errors as [`create_prim_func`].
@@ -547,7 +547,7 @@ impl PrimFuncCreator<'_> {
         nest
     }
 
-    /// Wraps a body in the block and the loops of a nest.
+    /// Wraps `body` in the block of a stage and in the loops around the block, which `nest` describes.
     fn close_nest(
         &mut self,
         nest: LoopNest,
@@ -606,9 +606,8 @@ impl PrimFuncCreator<'_> {
         regions
     }
 
-    /// Converts a temporary expression, and stores it in `nest` to keep it alive. The memo of
-    /// [`expr`](Self::expr) identifies nodes by their addresses, so no address may be reused for
-    /// another node.
+    /// Converts an expression that only this function creates, and stores it in `nest` to keep it alive. The memo of
+    /// [`expr`](Self::expr) identifies nodes by their addresses, so no address may be reused for another node.
     fn expr_kept_alive(&mut self, e: Expr, nest: &mut LoopNest) -> tir::Expr {
         nest.kept_alive.push(e.clone());
         self.expr(&e, &mut nest.memo)

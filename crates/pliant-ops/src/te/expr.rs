@@ -254,7 +254,7 @@ impl Expr {
     }
 }
 
-/// A part of a dropped expression or tensor that must be dropped, too.
+/// An expression or a tensor that was a part of a dropped expression or tensor, and must be dropped, too.
 pub(super) enum Orphan {
     Expr(Expr),
     Tensor(Tensor),

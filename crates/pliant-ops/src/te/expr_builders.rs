@@ -108,7 +108,7 @@ pub fn cast(e: &Expr, ty: impl Into<Ty>) -> Expr {
     }
 }
 
-/// Rounds a number to the precision of a float type, because the literal may have more digits.
+/// Rounds the value of a float constant to the precision of its type `dtype`, because the literal may have more digits.
 fn rounded(v: f64, dtype: DType) -> f64 {
     match dtype {
         DType::Float16 => round_to_f16(v).to_f64(),
@@ -290,8 +290,8 @@ binary_functions! {
     or = Or;
 }
 
-/// `a / b` rounded towards plus infinity. It is computed as `-(-a // b)` for a negative integer constant `b`, and otherwise as
-/// `(a + b - 1) // b`, which is correct for positive `b`.
+/// The quotient `a / b` rounded towards plus infinity. It is computed as `-(-a // b)` for a negative integer constant `b`, and
+/// otherwise as `(a + b - 1) // b`, which is correct for positive `b`.
 pub fn ceildiv(a: &Expr, b: &Expr) -> Expr {
     if b.as_int().is_some_and(|v| v < 0) && !b.ty().dtype.is_float() {
         return -&floordiv(&-a, b);
@@ -540,8 +540,8 @@ binary_intrinsics! {
     /// Shift of `a` to the left by `b` bits. The result is 0 if `b` is negative or not smaller than
     /// the width of the type.
     shift_left = ShiftLeft;
-    /// Arithmetic shift of `a` to the right by `b` bits. If `b` is negative or not smaller than the
-    /// width of the type, the result consists of sign bits only.
+    /// Arithmetic shift of `a` to the right by `b` bits. If `b` is negative or not smaller than the width of the type, all bits of
+    /// the result are copies of the sign bit.
     shift_right = ShiftRight;
 }
 

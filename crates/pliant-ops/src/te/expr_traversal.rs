@@ -44,7 +44,8 @@ pub fn tree_size(root: &Expr) -> u64 {
     tree_and_nodes(root).0
 }
 
-/// [`tree_size`] and the number of distinct nodes.
+/// The number of terms of the expression written out as a tree, in which a shared node counts at each use, and the number of its
+/// distinct nodes.
 pub(super) fn tree_and_nodes(root: &Expr) -> (u64, u64) {
     let mut memo = FxHashMap::default();
     let result: Result<u64, std::convert::Infallible> =

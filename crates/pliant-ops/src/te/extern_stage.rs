@@ -114,7 +114,7 @@ pub fn extern_of(name: &str, outs: Vec<Tensor>, body: Vec<Stmt>) -> Vec<Tensor> 
     stage_of(name, outs, body, false)
 }
 
-/// All outputs of the stage that `tensor` is an output of.
+/// All outputs of the stage that computes `tensor`. A stage made of statements may have several.
 pub fn outputs_of(tensor: &Tensor) -> Vec<Tensor> {
     match tensor.op() {
         TensorOp::Extern(stage, _) => outputs(stage),
@@ -211,7 +211,7 @@ pub struct Body {
     stmts: Vec<Stmt>,
 }
 
-/// A mutable scalar: a scratch buffer with one element.
+/// A scalar that statements can assign: a scratch buffer with one element.
 #[derive(Clone, Debug)]
 pub struct Cell(Tensor);
 
@@ -283,8 +283,8 @@ impl Body {
         });
     }
 
-    /// Emits the loops of a reduction, which update a mutable scalar, and returns the result. A
-    /// formula without a reduction is returned unchanged.
+    /// Emits the loops that compute the reduction `formula` and update a mutable scalar. Returns the result. A formula without a
+    /// reduction is returned unchanged.
     pub fn value(&mut self, formula: &Expr) -> Expr {
         let ExprKind::Reduce(r) = formula.kind() else { return formula.clone() };
         let dtype = r.source.ty().dtype;

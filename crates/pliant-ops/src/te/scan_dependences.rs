@@ -18,7 +18,7 @@ const MAX_CONDITIONS: usize = 4096;
 pub(super) struct UnprovedRead {
     /// The index of the step that is read.
     step: Expr,
-    /// The condition under which the value is read. `None` if it is always read.
+    /// The condition under which the stage reads the value. `None` if it always reads the value.
     condition: Option<Expr>,
     /// Whether the read may access the step that is being computed. This is possible for
     /// intermediate stages, which are computed in order within a step.

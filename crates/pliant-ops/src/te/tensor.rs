@@ -254,7 +254,8 @@ pub fn compute(
     compute_named(shape, name, &names, f)
 }
 
-/// [`compute`] with names for the axes. Axes without a name are called `ax0`, `ax1`, ...
+/// A tensor of shape `shape` whose element at the indices `i` is `f(i)`. Its axes have the names `axis_names`. Axes without a name
+/// are called `ax0`, `ax1`, ...
 pub fn compute_named(
     shape: Vec<Expr>,
     name: impl Into<Arc<str>>,

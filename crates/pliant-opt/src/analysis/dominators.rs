@@ -126,7 +126,8 @@ mod tests {
         nodes
     }
 
-    /// Computes the immediate post-dominator of a node naively, by a search over all paths, for comparison.
+    /// Test helper: computes the immediate post-dominator of a node by a search over all paths, to check the result of
+    /// [`PostDominators`].
     fn post_dominator_by_search(nodes: &[Node], at: u32) -> Option<u32> {
         let reach = |from: u32, without: Option<u32>| {
             let (mut seen, mut stack) = (vec![false; nodes.len()], vec![from]);

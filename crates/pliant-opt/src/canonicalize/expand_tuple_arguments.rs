@@ -218,7 +218,7 @@ fn add_field_params(
     func.tuple(&fields)
 }
 
-/// Appends the fields of an argument to `out`, one for each leaf of `shape`.
+/// Appends the fields of an argument to `out`: one for each field of `shape`, at any depth, that is not a tuple.
 fn expand_arg(site: &mut CallSite<'_>, arg: Expr, shape: &TupleShape, out: &mut Vec<Expr>) {
     let TupleShape::Fields(shapes) = shape else {
         out.push(arg);

@@ -203,8 +203,8 @@ fn value_from_type(func: &mut Function, call: Expr) -> Option<Expr> {
     }
 }
 
-/// Removes variables from `dead`, the variables whose bindings are to be removed: those that a remaining foldable binding reads,
-/// unless `subst` replaces them.
+/// Removes from `dead`, the variables whose bindings are to be deleted, each variable that must be kept because a binding that is
+/// not deleted reads it. Variables that `subst` replaces by constants are not kept.
 fn keep_operands_of_remaining(
     func: &Function,
     foldable: &[Binding],
@@ -315,9 +315,9 @@ impl<'a> FoldableScan<'a> {
             && self.total <= max.saturating_mul(TOTAL_LIMIT_FACTOR)
     }
 
-    /// Returns the number of elements of the operands of `b`. Folding `b` can make its operands unnecessary, so this number is
-    /// subtracted from `count`, the number of elements of its value. Returns 0 if the value has more than [`MAX_WIDENED`] elements
-    /// and more bytes than its operands.
+    /// Returns the total number of elements of the operands of `b`, which folding `b` can make unnecessary. `count` is the number
+    /// of elements of the value of `b`. Returns 0 if the value has more than [`MAX_WIDENED`] elements and more bytes than the
+    /// operands.
     fn replaced_elements(&self, b: Binding, count: u64) -> u64 {
         let f = self.func;
         let operands = operands(f, b.value);

@@ -190,7 +190,8 @@ impl Matcher {
         }
     }
 
-    /// Defines symbols for those operands of a binding whose sizes the operator needs, and infers the type of the binding again.
+    /// If the operator of a binding needs the sizes of its operands, defines symbols for the unknown sizes of these operands. Then
+    /// infers the type of the binding again.
     fn match_binding(
         &mut self,
         func: &mut Function,

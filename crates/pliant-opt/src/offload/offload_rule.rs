@@ -65,7 +65,7 @@ pub struct RuleInfo {
     pub roots: Cow<'static, [Op]>,
     /// Whether the kernel belongs to the kernel library. The setting `kernels="off"` disables such rules.
     pub library: bool,
-    /// Creates the rule for one run of the pass.
+    /// The function that creates the rule for one run of the pass.
     pub make: Arc<MakeRule>,
 }
 
@@ -125,7 +125,7 @@ pub trait Rule {
     }
 }
 
-/// The decision of a rule about a call: replace it or keep it.
+/// The decision of a rule about a call: the replacement of the call, or the reason why the call stays unchanged.
 pub type Decision = Result<Offloaded, KeepReason>;
 
 /// A kernel call, or a call of another operator, that replaces one or more bindings.
@@ -141,7 +141,7 @@ pub struct Offloaded {
     pub value: Expr,
 }
 
-/// The reason why a rule keeps a call.
+/// The reason why a rule does not replace a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeepReason {
     /// The rule is not meant for this kind of call, so no remark is made.
@@ -176,7 +176,7 @@ pub struct Site<'a> {
     pub ctx: &'a PassContext,
     /// The functions of the module that may write to their arguments.
     pub writers: &'a MayWrite,
-    /// The result of [`Site::uses`], which is computed when it is first needed.
+    /// The readers and the values of the function's variables, which [`Site::uses`] computes when they are first needed.
     pub(super) uses: &'a OnceCell<ReadersAndDefs>,
     pub(super) namer: &'a mut Option<Namer>,
     /// The bindings that [`Site::emit`] has created. They are inserted directly in front of the binding whose value the rule

@@ -338,7 +338,8 @@ impl Folding<'_, '_> {
         Ok(Convolution { weights, offset, ..conv })
     }
 
-    /// Returns a convolution to whose offset a term is added, or from which it is subtracted.
+    /// Returns the convolution with `term` added to its offset (`op` is an addition) or subtracted from its offset (`op` is a
+    /// subtraction). A missing offset counts as 0.
     fn shifted(&mut self, conv: Convolution, op: Op, term: Expr) -> Result<Convolution, PassError> {
         let offset = match (conv.offset, op) {
             (Some(offset), _) => self.emit(op, &[offset, term])?,

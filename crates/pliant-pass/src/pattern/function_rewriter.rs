@@ -75,7 +75,7 @@ pub struct Rewriter<'r> {
     /// The variables that may be unused after the rewrite, because replaced values read them. [`finish`](Self::finish) removes
     /// the bindings of those that are unused.
     maybe_unused: Vec<Var>,
-    /// Variables whose binding was replaced by another variable (`y = x`).
+    /// Variables whose value was replaced by another variable, so that they are now copies (`y = x`).
     copies: Vec<Var>,
     rewrites: usize,
     /// The maximum number of rewrites in the function, after which the rules are assumed not to terminate.

@@ -141,7 +141,7 @@ pub(crate) struct Search<'a> {
     pub table: &'a PatternTable,
     /// The context whose patterns are assigned to variables; `None` if the search is for a single pattern.
     pub context: Option<&'a ContextSearch<'a>>,
-    /// Linked lists of goals, each element as (goal, index of the next element).
+    /// Linked lists of goals (conditions that remain to be satisfied), each element as (goal, index of the next element).
     goals: Vec<(Goal, u32)>,
     /// For each node of the pattern table, the expression that it has matched.
     matched: Vec<PackedOption<Expr>>,

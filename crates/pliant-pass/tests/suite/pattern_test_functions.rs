@@ -42,7 +42,7 @@ pub fn flow(lines: &str, result: &str) -> Function {
     main_of(&text)
 }
 
-/// Checks that a function is well-formed, and prints its bindings.
+/// Returns the printed bindings of a function, after checking that the function is well-formed.
 pub fn text(func: &Function) -> String {
     let mut module = IRModule::new();
     module.insert("main", BaseFunc::Relax(Arc::new(func.clone())));

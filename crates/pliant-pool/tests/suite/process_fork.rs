@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use crate::locked;
 use pliant_pool::Team;
 
-/// Whether more than one thread runs the loops of the team.
+/// Whether workers of the team help the calling thread: whether, within ten seconds, more than one thread runs iterations of the
+/// team's loops.
 fn helps(team: &Team) -> bool {
     let seen = Mutex::new(HashSet::new());
     let begin = Instant::now();

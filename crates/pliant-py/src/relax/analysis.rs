@@ -52,8 +52,7 @@ fn is_var(node: &NodeRef) -> bool {
     }
 }
 
-/// Returns the called function of a call node. `None` if the node is not a call or calls an
-/// operator.
+/// Returns the function that a call node calls. `None` if the node is not a call, or calls an operator.
 fn callee(node: &NodeRef) -> Option<NodeRef> {
     match node.get() {
         Node::Call(call) => match &call.callee {

@@ -49,9 +49,9 @@ struct OpenFunction {
     attrs: FuncAttrs,
     private: bool,
     pure: Option<bool>,
-    /// Whether `emit_func_output` has ended the function.
+    /// Whether `emit_func_output` has stated the result of the function and ended it.
     done: bool,
-    /// Whether this is an existing function that is being rewritten.
+    /// Whether the function under construction is a copy of an existing function that is being rewritten.
     rewrite: bool,
 }
 

@@ -214,7 +214,7 @@ pub struct FreeBinding {
     pub var: NodeRef,
     /// The value to which the variable is bound.
     pub value: NodeRef,
-    /// The type that is checked, if the binding is a `match_cast`.
+    /// The type for which a `match_cast` binding checks the value; `None` for other bindings.
     pub cast: Option<SInfo>,
 }
 
@@ -254,7 +254,7 @@ impl BindingRef {
         }
     }
 
-    /// Returns the type that is checked, if the binding is a `match_cast`.
+    /// Returns the type for which a `match_cast` binding checks the value; `None` for other bindings.
     pub fn cast(&self) -> Option<SInfo> {
         match self {
             BindingRef::In(owner, b) => b.cast.expand().map(|t| owner.lock().sinfo_of(t)),

@@ -175,8 +175,8 @@ pub fn ir_function(node: &NodeRef, what: &str) -> Result<Arc<IrFunction>> {
     })
 }
 
-/// Converts a function of a module as [`ir_function`] does. The functions that it calls by name
-/// have the types `globals`.
+/// Converts a Python function of a module to a function of the IR. `globals` returns the types of the module's functions, which
+/// determine the types of calls by name.
 ///
 /// # Errors
 /// As for [`owner_of`].
@@ -467,8 +467,8 @@ impl Function {
         matches!(slf.as_super().node.get(), Node::Root(_))
     }
 
-    /// Converts a function that Python code built from parts. Calls by name get the types of the functions in the builder's
-    /// module. Any other function is returned unchanged.
+    /// If Python code built the function from parts, returns the function after building its IR function. In it, calls by name get
+    /// the types of the functions in the module of `builder`. Any other function is returned unchanged.
     #[pyo3(signature = (builder=None))]
     fn _finished<'py>(
         slf: Bound<'py, Self>,

@@ -24,8 +24,7 @@ use crate::relax::struct_info::{SInfo, from_type};
 /// The owner of a graph function, through which Python expressions refer to parts of the function. They keep the owner alive.
 pub struct FuncOwner {
     state: Mutex<OwnerState>,
-    /// The number (from [`this_thread`]) of the thread that holds the lock, or 0 if no thread holds
-    /// it.
+    /// The number (from [`this_thread`]) of the thread that holds the lock of this owner's state, or 0 if no thread holds it.
     holder: AtomicUsize,
 }
 
@@ -94,16 +93,16 @@ pub struct OwnerState {
     pub te_sources: Vec<(te::Tensor, ir::Expr)>,
     /// The types of the module's functions, for calls by name.
     pub globals: FxHashMap<Arc<str>, SInfo>,
-    /// Whether the parameters are declared. If not, free variables become parameters when they appear.
+    /// Whether the parameters of the function are declared. If not, free variables become parameters when they appear.
     pub params_fixed: bool,
     /// Whether parameters may lack a type, because the function is only inspected.
     pub untyped_params: bool,
     /// Whether undefined variables are allowed. They are if rewritten code is inserted later at a position where these variables
     /// are defined.
     pub allow_undefined: bool,
-    /// The nesting depths of the types of the tuples created so far.
+    /// For each tuple type of a tuple that was added to the function so far, the nesting depth of the type.
     pub(super) tuple_depths: FxHashMap<ir::Type, u32>,
-    /// Whether a call with side effects was emitted.
+    /// Whether a call with side effects was emitted into the function.
     pub impure: bool,
     pub(super) weak_self: Weak<FuncOwner>,
 }
@@ -307,7 +306,7 @@ impl OwnerState {
         base.lock().find_expr(ident).filter(|e| e.as_u32() < *shared)
     }
 
-    /// Records the identity of an imported expression.
+    /// Records that the expression `e` of this function, which was imported from another function, has the identity `ident`.
     pub fn set_ident(&mut self, ident: Ident, e: ir::Expr) {
         self.idents.insert(e, ident);
         self.exprs_by_ident.insert(ident, e);

@@ -58,13 +58,13 @@ impl std::ops::Deref for TypeList {
 /// What is known about the shape of a tensor.
 #[derive(Clone)]
 pub enum ShapeInfo {
-    /// All dims are known.
+    /// All dims of the tensor are known.
     Dims(Vec<te::Expr>),
     /// The shape is the value of this shape variable.
     Var(NodeRef),
-    /// Only the rank is known.
+    /// Only the rank of the tensor is known.
     Rank(u32),
-    /// Neither the dims nor the rank are known.
+    /// Neither the dims nor the rank of the tensor are known.
     Unknown,
 }
 

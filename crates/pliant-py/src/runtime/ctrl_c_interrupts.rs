@@ -48,7 +48,7 @@ pub struct RunCounter(Arc<AtomicU32>);
 pub struct CompileGuard(());
 
 impl CompileGuard {
-    /// Marks the beginning of a compilation or pass.
+    /// Counts a compilation or pass as in progress, until the returned value is dropped.
     pub fn begin() -> CompileGuard {
         if COMPILING.fetch_add(1, Ordering::SeqCst) == 0 {
             STOP_COMPILING.store(false, Ordering::Relaxed);
@@ -77,7 +77,7 @@ impl RunCounter {
         counter
     }
 
-    /// Marks the beginning of a run.
+    /// Counts the calling thread as a thread that runs the VM, until the returned value is dropped.
     pub fn begin(&self) -> RunGuard<'_> {
         self.0.fetch_add(1, Ordering::SeqCst);
         wake();
@@ -233,15 +233,14 @@ fn poll_active_runs(stop: bool) -> bool {
     any_active
 }
 
-/// State of the watcher: it is not calling Python.
+/// State of the thread that watches for Ctrl-C: it is not calling Python.
 const OUTSIDE_PYTHON: u8 = 0;
-/// State of the watcher: it is calling Python.
+/// State of the thread that watches for Ctrl-C: it is calling Python.
 const INSIDE_PYTHON: u8 = 1;
-/// State of the watcher: Python is exiting, and the watcher must not call it any more.
+/// State of the thread that watches for Ctrl-C: Python is exiting, and the thread must not call it any more.
 const EXITING: u8 = 2;
-/// The state of the watcher: whether it is calling Python or must not call it any more. If Python
-/// finalized while the watcher waited for the GIL, Python would end the watcher thread, and the
-/// unwinding would abort the process.
+/// The state of the thread that watches for Ctrl-C: whether it is calling Python or must not call it any more. If Python finalized
+/// while the thread waited for the GIL, Python would end the thread, and the unwinding would abort the process.
 static WATCHER_STATE: AtomicU8 = AtomicU8::new(OUTSIDE_PYTHON);
 
 /// Changes the state of the watcher thread from [`OUTSIDE_PYTHON`] to `state`. Returns false, without a change, if the thread is

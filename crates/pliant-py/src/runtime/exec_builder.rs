@@ -45,22 +45,22 @@ impl ExecBuilder {
         ExecBuilder { state: Mutex::new(Some(exec::ExecBuilder::new())) }
     }
 
-    /// Creates a register operand.
+    /// Creates an operand that is the value of the register with this index.
     fn r(&self, index: u32) -> Operand {
         Operand { arg: exec::Arg::reg(exec::Reg(index)) }
     }
 
-    /// Creates an integer operand.
+    /// Creates an operand that is this integer.
     fn imm(&self, value: i64) -> Result<Operand> {
         Ok(Operand { arg: self.with_builder(|b| b.imm(value))? })
     }
 
-    /// Creates a constant operand, given the index of the constant (see `convert_constant`).
+    /// Creates an operand that is the constant with this index (see `convert_constant`).
     fn c(&self, index: u32) -> Operand {
         Operand { arg: exec::Arg::constant(index) }
     }
 
-    /// Creates a function operand, given the name of the function.
+    /// Creates an operand that is the function with this name.
     fn f(&self, name: &str) -> Result<Operand> {
         Ok(Operand { arg: self.with_builder(|b| b.f(name))? })
     }

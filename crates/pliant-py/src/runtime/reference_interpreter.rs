@@ -55,8 +55,8 @@ impl Interpretation {
         }
     }
 
-    /// Passes values of the interpreter to `call`, a function on VM values such as a registered packed function. Converts the
-    /// arguments and the result.
+    /// Calls `call`, a function on VM values such as a registered packed function, with values of the interpreter. Converts the
+    /// arguments to VM values, and the result to a value of the interpreter.
     fn call_host(
         self: &Arc<Self>,
         args: &[Value],

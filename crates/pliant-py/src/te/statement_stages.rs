@@ -188,7 +188,8 @@ fn push_statement(obj: &Bound<'_, PyAny>, list: &mut Vec<Stmt>) -> Result<()> {
     Ok(())
 }
 
-/// Converts a block: the values of its axes, its buffers, its init statement and its body.
+/// Converts a block of `pliant.tir.stmt` to statements of a stage, and appends them to `list`: the values of the block's axes, its
+/// buffers, its init statement and its body.
 fn block(realize: &Bound<'_, PyAny>, list: &mut Vec<Stmt>) -> Result<()> {
     let block = realize.getattr("block")?;
     let mut body = Vec::new();
@@ -361,7 +362,7 @@ pub(super) fn compute_several<'py>(
     Ok(PyList::new(py, outputs)?.into_any())
 }
 
-/// Returns the parameters of a formula (its indices) as a Python tuple.
+/// Returns the indices that the user's formula receives, the variables of `axes`, as a Python tuple.
 pub(super) fn index_tuple<'py>(py: Python<'py>, axes: &[te::Var]) -> Result<Bound<'py, PyTuple>> {
     let exprs: Vec<te::Expr> = axes.iter().map(te::Var::expr).collect();
     tuple_of(py, &exprs)

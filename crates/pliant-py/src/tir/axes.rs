@@ -16,19 +16,19 @@ pub struct IterVar {
 
 #[pymethods]
 impl IterVar {
-    /// A block axis with independent iterations.
+    /// The kind of a block axis with independent iterations.
     #[classattr]
     #[pyo3(name = "DataPar")]
     const DATA_PAR: u8 = 0;
-    /// A block axis that is reduced.
+    /// The kind of a block axis over which the block reduces.
     #[classattr]
     #[pyo3(name = "CommReduce")]
     const COMM_REDUCE: u8 = 2;
-    /// A block axis whose iterations are executed in order.
+    /// The kind of a block axis whose iterations are executed in order.
     #[classattr]
     #[pyo3(name = "Ordered")]
     const ORDERED: u8 = 3;
-    /// A block axis about whose iterations nothing is known.
+    /// The kind of a block axis about whose iterations nothing is known.
     #[classattr]
     #[pyo3(name = "Opaque")]
     const OPAQUE: u8 = 4;

@@ -149,7 +149,8 @@ impl BodyWriter {
         self.expr(&e)
     }
 
-    /// Converts the start or the extent of a loop. A Python int gets the type of the loop variable.
+    /// Converts `obj`, the start or the extent of a loop over `var`, to an expression. A Python int gets the type of the loop
+    /// variable.
     fn bound(&mut self, var: &Bound<'_, PyAny>, obj: &Bound<'_, PyAny>) -> Result<Expr> {
         let ty = variable(var)?.ty();
         let e = prim(obj)?;

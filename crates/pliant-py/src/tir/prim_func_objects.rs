@@ -49,7 +49,8 @@ impl PrimFuncObjects {
         known.unwrap_or_else(|| Self::register(func, Arc::default()))
     }
 
-    /// Registers a function that differs only in its attributes, with the same Python objects.
+    /// Registers `func`, a loop function that differs from this one only in its attributes. Both functions share their Python
+    /// objects.
     pub fn with_same_body(&self, func: PrimFunc) -> Arc<PrimFuncObjects> {
         Self::register(Arc::new(func), self.shared.clone())
     }

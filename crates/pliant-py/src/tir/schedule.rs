@@ -48,7 +48,8 @@ impl ScheduleState {
     }
 }
 
-/// Converts a loop or block of Python to the target of an annotation. Returns `Error::Type` for other objects.
+/// Converts a Python object that represents a loop or a block to the target of an annotation. Returns `Error::Type` for other
+/// objects.
 fn annotated(obj: &Bound<'_, PyAny>) -> Result<Annotated> {
     if let Ok(l) = obj.cast::<LoopHandle>() {
         return Ok(Annotated::Loop(l.get().0.clone()));

@@ -71,7 +71,7 @@ pub fn unknown_pass(name: &str) -> Option<String> {
     pliant::unknown_pass(name)
 }
 
-/// Returns the settings of a pass context: name, type of the values, description.
+/// Returns the available settings of pass contexts: name, type of the values, and description of each.
 #[pyfunction]
 pub fn config_table() -> Vec<(String, String, String)> {
     pass_settings::keys().into_iter().map(|k| (k.name, k.kind.name().to_string(), k.doc)).collect()

@@ -17,7 +17,7 @@ use crate::signature::Dim;
 pub struct CTensor {
     /// The address of the first element.
     pub data: *mut u8,
-    /// The sizes of the dims.
+    /// The address of the sizes of the tensor's dims.
     pub shape: *const i64,
     /// The number of dims.
     pub rank: usize,
@@ -27,7 +27,7 @@ pub struct CTensor {
 
 /// The number that [`pliant_input_dim`] returns for a dim whose size is known only at run time.
 const SYMBOLIC: i64 = -1;
-/// The maximum rank of a tensor.
+/// The maximum rank of a tensor that a C program passes.
 const MAX_RANK: usize = 64;
 
 /// Encodes an element type as a number: 256 * the type code of DLPack + the number of bits.
@@ -124,7 +124,7 @@ unsafe fn borrowed_tensor(tensor: &CTensor, owner: Option<Tensor>) -> Result<Ten
     Ok(Tensor::from_storage(storage, 0, shape, dtype)?)
 }
 
-/// Returns the number of inputs; 0 for a null model.
+/// Returns the number of inputs of a model; 0 for a null model.
 ///
 /// # Safety
 /// `address` is null or that of a model.
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn pliant_input_count(address: *const Model) -> usize {
     unsafe { address.as_ref() }.map_or(0, |model| model.inputs.len())
 }
 
-/// Returns the address of a text; null if there is none.
+/// Returns the address of a C string; null if there is none.
 fn text_address(text: Option<&CString>) -> *const c_char {
     text.map_or(std::ptr::null(), |text| text.as_ptr())
 }
@@ -218,7 +218,7 @@ pub unsafe extern "C" fn pliant_input_dim_text(
     text_address(model.and_then(|model| model.inputs.get(input)?.1.get(axis)))
 }
 
-/// Sets an input.
+/// Sets an input of a model to a tensor, whose memory is not copied.
 ///
 /// # Safety
 /// `address` is null or that of a model. `tensor` is null or a tensor whose elements stay valid until the input is set again or the

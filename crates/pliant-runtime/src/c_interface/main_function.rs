@@ -64,9 +64,10 @@ impl Failure {
 /// The command line of the program.
 #[derive(Default)]
 struct Arguments {
-    /// The values of `--input`: name and file.
+    /// The values of the option `--input`: the name of an input and the file that contains it.
     inputs: Vec<(String, String)>,
-    /// The values of `--save`: the name of an output and the file. `None` selects the only output.
+    /// The values of the option `--save`: the name of an output and the file to which it is written. `None` stands for the only
+    /// output.
     saves: Vec<(Option<String>, String)>,
     threads: Option<usize>,
     repeat: usize,
@@ -174,7 +175,7 @@ unsafe fn run(
     save(&parsed.saves, &results)
 }
 
-/// Describes a result in one line.
+/// Returns a line of text for the user that describes a result of the run: its name, and its data type and shape if it is a tensor.
 fn description(name: &str, value: &Value) -> String {
     let separator = if name.is_empty() { "" } else { ": " };
     match value.as_tensor() {
@@ -185,7 +186,7 @@ fn description(name: &str, value: &Value) -> String {
     }
 }
 
-/// Writes results to NumPy files.
+/// Writes the results of a run that the option `--save` selects to NumPy files.
 fn save(saves: &[(Option<String>, String)], results: &[(String, Value)]) -> Result<(), Failure> {
     for (name, file) in saves {
         let found = match (name, results) {
@@ -214,7 +215,7 @@ fn save(saves: &[(Option<String>, String)], results: &[(String, Value)]) -> Resu
     Ok(())
 }
 
-/// Describes the options and the inputs of the program.
+/// Returns the help text of the program, which describes its options, inputs and outputs.
 fn usage(name: &str, entry: &Signature) -> String {
     let mut text = format!(
         "Usage: {name} --input NAME=FILE.npy ... [--save [NAME=]FILE.npy] [--repeat N] [--threads N]\n\nInputs:\n"

@@ -19,7 +19,7 @@ use crate::signature::Signature;
 pub struct Options {
     /// The name of the function to run; null for the entry function.
     pub function: *const c_char,
-    /// The number of threads; 0 for the default.
+    /// The number of threads that a run uses; 0 for the default.
     pub threads: usize,
 }
 

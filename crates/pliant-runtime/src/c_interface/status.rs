@@ -88,7 +88,7 @@ pub(super) fn guard_value<T>(default: T, body: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(default)
 }
 
-/// Creates the error for a wrong argument.
+/// Creates the error for a wrong argument of a function of the C interface.
 pub(super) fn argument_error(message: impl Into<String>) -> RuntimeError {
     RuntimeError::Argument(message.into())
 }

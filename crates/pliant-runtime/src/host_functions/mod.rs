@@ -75,7 +75,7 @@ pub fn argument_error(name: &str, args: &[Value]) -> VmError {
     }
 }
 
-/// Creates an error about the value of an argument.
+/// Creates the error for an argument of a host function whose value is invalid.
 fn value_error(message: impl Into<String>) -> VmError {
     VmError::check(CheckKind::Value, message)
 }

@@ -12,7 +12,7 @@ use super::{Outcome, argument_error, integer, value_error};
 /// Maximum number of parts into which a tensor is split. It bounds the work on empty tensors, whose axes may have any
 /// size.
 const MAX_PARTS: i64 = 1 << 24;
-/// Maximum number of lengths that an error message lists.
+/// Maximum number of part lengths that the error message of a split lists.
 const MAX_SHOWN_LENGTHS: usize = 16;
 
 /// Implements `pliant.sequence`, called with `(items...)`: returns a sequence of the items.

@@ -32,11 +32,11 @@ pub struct Expr<'a> {
 /// Python's binary operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BinOp {
-    /// The operator `+`.
+    /// The binary operator `+`.
     Add,
-    /// The operator `-`.
+    /// The binary operator `-`.
     Sub,
-    /// The operator `*`.
+    /// The binary operator `*`.
     Mul,
     /// The operator `/`.
     Div,
@@ -46,7 +46,7 @@ pub enum BinOp {
     Mod,
     /// The operator `**`.
     Pow,
-    /// The operator `@`.
+    /// The binary operator `@`, the matrix product.
     MatMul,
     /// The operator `<<`.
     Shl,
@@ -104,13 +104,13 @@ pub enum CmpOp {
 /// Python's unary operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnaryOp {
-    /// The operator `-`.
+    /// The unary operator `-`.
     Neg,
-    /// The operator `+`.
+    /// The unary operator `+`.
     Pos,
-    /// The operator `~`.
+    /// The unary operator `~`.
     Invert,
-    /// The operator `not`.
+    /// The unary operator `not`.
     Not,
 }
 
@@ -137,11 +137,11 @@ pub enum ExprKind<'a> {
     List(Vec<Expr<'a>>),
     /// A dict display, as pairs of keys and values.
     Dict(Vec<(Expr<'a>, Expr<'a>)>),
-    /// `value.name`, with the range of the name.
+    /// An attribute access `value.name`: the value, the name, and the source range of the name.
     Attribute(Box<Expr<'a>>, &'a str, Range),
-    /// `value[index]`.
+    /// A subscript `value[index]`.
     Subscript(Box<Expr<'a>>, Box<Expr<'a>>),
-    /// `lower:upper:step`, in subscripts only.
+    /// A slice `lower:upper:step`, which occurs only in subscripts.
     Slice(Option<Box<Expr<'a>>>, Option<Box<Expr<'a>>>, Option<Box<Expr<'a>>>),
     /// A call, with its callee and arguments.
     Call(Box<Call<'a>>),
@@ -151,13 +151,13 @@ pub enum ExprKind<'a> {
     Binary(BinOp, Box<Expr<'a>>, Box<Expr<'a>>),
     /// A chain of comparisons, such as `a < b <= c`.
     Compare(Box<Expr<'a>>, Vec<(CmpOp, Expr<'a>)>),
-    /// `a and b`.
+    /// The logical operation `a and b`.
     And(Box<Expr<'a>>, Box<Expr<'a>>),
-    /// `a or b`.
+    /// The logical operation `a or b`.
     Or(Box<Expr<'a>>, Box<Expr<'a>>),
-    /// `then if cond else otherwise`: condition, then, otherwise.
+    /// The conditional expression `a if cond else b`, with the operands in the order `cond`, `a`, `b`.
     IfExp(Box<[Expr<'a>; 3]>),
-    /// `*value`.
+    /// An argument or item that is unpacked, `*value`.
     Starred(Box<Expr<'a>>),
     /// `lambda a, b: value` with plain parameters. The parser accepts it as an argument of loops. Elsewhere the surrounding Python
     /// program evaluates it.
@@ -266,33 +266,33 @@ pub struct Stmt<'a> {
 pub enum StmtKind<'a> {
     /// An expression that is used as a statement.
     Expr(Expr<'a>),
-    /// `a = b = value`.
+    /// An assignment `a = b = value`: the targets and the value.
     Assign(Vec<Expr<'a>>, Expr<'a>),
-    /// `target: annotation = value`.
+    /// An assignment with a type annotation, `target: annotation = value`. The value may be absent.
     AnnAssign(Expr<'a>, Expr<'a>, Option<Expr<'a>>),
     /// `target += value`, or another augmented assignment.
     AugAssign(Expr<'a>, BinOp, Expr<'a>),
-    /// `return value`.
+    /// A `return` statement, with its value if there is one.
     Return(Option<Expr<'a>>),
     /// `if cond: ... else: ...`, as the condition and both branches. An `elif` is an `if` nested in the else branch.
     If(Expr<'a>, Vec<Stmt<'a>>, Vec<Stmt<'a>>),
-    /// `for target in iter: body`.
+    /// A loop `for target in iter: body`.
     For(Expr<'a>, Expr<'a>, Vec<Stmt<'a>>),
-    /// `while cond: body`.
+    /// A loop `while cond: body`.
     While(Expr<'a>, Vec<Stmt<'a>>),
-    /// `with item as target, ...: body`.
+    /// A `with` statement, `with item as target, ...: body`: the items with their targets, and the body.
     With(Vec<(Expr<'a>, Option<Expr<'a>>)>, Vec<Stmt<'a>>),
     /// A function definition, `def`.
     FunctionDef(Box<FunctionDef<'a>>),
     /// A class definition, `class`.
     ClassDef(Box<ClassDef<'a>>),
-    /// `assert cond, message`.
+    /// An assertion `assert cond, message`. The message may be absent.
     Assert(Expr<'a>, Option<Expr<'a>>),
-    /// `pass`, `...` and docstrings.
+    /// A statement without effect: `pass`, `...` or a docstring.
     Pass,
-    /// `import a.b as c`: the path and the bound name.
+    /// A statement `import a.b as c`: for each imported module, its path and the name to which it is bound.
     Import(Vec<(String, &'a str)>),
-    /// `from a.b import c as d`: the full path `a.b.c` and the bound name.
+    /// A statement `from a.b import c as d`: for each imported object, its full path `a.b.c` and the name to which it is bound.
     ImportFrom(Vec<(String, &'a str)>),
     /// An unsupported statement, represented by its keyword.
     Other(&'static str),

@@ -6,12 +6,12 @@ use super::literals::{Literal, Number, number_value, string_value};
 use super::statement_parser::{Parser, Result, SyntaxError, is_keyword};
 use super::{MAX_EXPR_DEPTH, with_stack_segment};
 
-/// The precedence of comparisons. It is higher than the precedences of `or`, `and` and `not`.
+/// The precedence of Python's comparison operators. It is higher than the precedences of `or`, `and` and `not`.
 const COMPARE: u8 = 4;
 /// The lowest precedence above comparisons. Targets of `for` are parsed with this precedence, so that they end before `in`.
 const BIT_OR: u8 = 5;
 
-/// The left-associative operators, with their precedences.
+/// Python's left-associative binary operators: the code of the token, the precedence, and the operator.
 const BINARY: &[(u32, u8, BinOp)] = &[
     (op_code("|"), BIT_OR, BinOp::BitOr),
     (op_code("^"), 6, BinOp::BitXor),
@@ -35,7 +35,8 @@ impl<'a> Parser<'a> {
             .with_help("bind parts of the expression to variables first")
     }
 
-    /// Creates an expression node over `range`. `operands` is the depth of its deepest operand.
+    /// Creates an expression node with the source range `range`. `operands` is the nesting depth of the deepest operand of the
+    /// node.
     fn node(&mut self, kind: ExprKind<'a>, range: Range, operands: u16) -> Result<Expr<'a>> {
         if operands >= MAX_EXPR_DEPTH {
             return Err(self.too_deep(range));

@@ -58,7 +58,8 @@ pub(super) const fn op_code(op: &str) -> u32 {
     code
 }
 
-/// The length in bytes of the operator at the start of the three bytes; 0 if there is none.
+/// The length in bytes of the operator with which the bytes `a`, `b`, `c` of the source text start; 0 if they do not start with an
+/// operator.
 fn operator_len(a: u8, b: u8, c: u8) -> usize {
     match (a, b, c) {
         (b'*', b'*', b'=') | (b'/', b'/', b'=') | (b'<', b'<', b'=') | (b'>', b'>', b'=') => 3,

@@ -21,7 +21,7 @@ impl SyntaxError {
         SyntaxError { range, message: message.into(), help: None, fatal: false }
     }
 
-    /// Creates an error after which parsing stops.
+    /// Creates a syntax error after which parsing stops.
     pub(super) fn fatal(range: Range, message: impl Into<String>) -> Self {
         SyntaxError { fatal: true, ..SyntaxError::new(range, message) }
     }

@@ -186,8 +186,8 @@ impl<'s> FuncParser<'_, 's> {
         self.emit_op(op, &args, bound.attrs, &ty_args, e.range)
     }
 
-    /// Classifies an argument of an operator call. The class determines the data type of number
-    /// literals among the other operands.
+    /// Classifies an argument of an operator call as a tensor, a number literal or another value. The data types of tensor
+    /// arguments determine the data types of number literals among the other arguments.
     fn written(&self, val: &Val) -> ArgumentForm {
         match val {
             Val::Expr(x) => match self.ty_of(*x) {

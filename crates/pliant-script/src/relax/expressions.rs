@@ -32,8 +32,8 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Evaluates an expression like [`value`](Self::value), but without counting it as nested in the enclosing expression, so its
-    /// outermost call is not bound to a variable.
+    /// Evaluates an expression of a graph function. If the expression is a call, the call itself is not bound to a variable, even
+    /// if it is nested in another expression.
     pub(super) fn value_of(&mut self, e: &Expr<'s>) -> Res<Val> {
         match &e.kind {
             ExprKind::Name(name) => self.name(name, e),

@@ -21,9 +21,9 @@ use crate::script_errors::{ErrorKind, Reported, Res};
 /// A function of the module that is not parsed yet.
 #[derive(Clone, Copy)]
 pub(crate) enum Def<'p, 's> {
-    /// A graph function, by its syntax tree.
+    /// The function is a graph function with this syntax tree.
     Relax(&'p FunctionDef<'s>),
-    /// A loop function, which is parsed before all graph functions.
+    /// The function is a loop function. All loop functions are parsed before the graph functions.
     Prim,
 }
 
@@ -61,8 +61,8 @@ impl<'p, 's> Callees<'p, 's> {
         self.done.borrow().get(name).cloned().flatten()
     }
 
-    /// Adds a function of the surrounding Python program to the module, unless it has been added before. Returns its name in the
-    /// module.
+    /// Adds a function that the surrounding Python program defines to the module of the script, unless it has been added before.
+    /// Returns its name in the module.
     pub fn add_captured(&self, name: &str, func: BaseFunc) -> Arc<str> {
         let mut captured = self.captured.borrow_mut();
         let same = |a: &BaseFunc, b: &BaseFunc| match (a, b) {

@@ -24,13 +24,13 @@ use crate::script_errors::{ErrorKind, Res};
 /// statements counts once for every copy.
 const MAX_COPIES: u32 = 256;
 
-/// Maximum nesting depth of `if`s with early returns. Successive `if`s of this kind count as nested, because each of them contains
-/// the statements that follow it.
+/// Maximum nesting depth of `if` statements in which a branch returns early from the function. Successive `if`s of this kind count
+/// as nested, because each of them contains the statements that follow it.
 const MAX_EARLY: u32 = 180;
 
-/// A branch whose statements have been parsed.
+/// A branch of an `if` whose statements have been parsed.
 pub(super) struct Branch<'s> {
-    /// The names that the branch defines, with their meanings at the end of the branch.
+    /// The names that this branch of an `if` defines, with their meanings at the end of the branch.
     defined: Vec<(&'s str, Local)>,
     /// The bindings of the branch and its result.
     seq: Seq,
@@ -462,9 +462,9 @@ impl<'s> FuncParser<'_, 's> {
 
 /// The evaluated condition of an `if`.
 pub(super) enum Cond {
-    /// A condition that is known at parse time.
+    /// The condition is known at parse time.
     Known(bool),
-    /// A Boolean scalar that is computed at run time.
+    /// The condition is a Boolean scalar that is computed at run time.
     Expr(IrExpr),
 }
 

@@ -27,7 +27,8 @@ pub(super) struct State<'s> {
     /// The initial values of the state, before the first iteration.
     pub inits: Vec<IrExpr>,
     pub types: Vec<Type>,
-    /// The symbols that the loop body defines, as opposed to symbols of the enclosing function.
+    /// The symbols that the loop body defines and that occur in the types of the loop state. Symbols of the enclosing function are
+    /// not included.
     pub own: FxHashSet<SymVar>,
 }
 

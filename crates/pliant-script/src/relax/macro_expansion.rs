@@ -189,8 +189,8 @@ impl<'p, 's> FuncParser<'p, 's> {
         Ok(out)
     }
 
-    /// Binds the calls in a macro argument to variables, so that each call is executed once even if
-    /// the macro uses the argument several times.
+    /// Binds the calls in the value of a macro argument to variables, so that each call is executed once even if the macro uses the
+    /// argument several times.
     fn bound(&mut self, val: Val) -> Val {
         match val {
             Val::Expr(e) => Val::Expr(self.b.operand(e)),

@@ -92,14 +92,15 @@ pub(crate) struct FuncParser<'p, 's> {
     in_dim: bool,
     /// The types of the other functions of the module, with their symbols imported into this function.
     callee_types: FxHashMap<&'s str, Type>,
-    /// The functions whose types are being derived from their signatures, to detect cycles.
+    /// The names of the functions whose types are being derived from their signatures, to detect functions whose types depend on
+    /// each other.
     declaring: Vec<&'s str>,
     /// The range of the quoted dim that is being parsed. Errors inside the quotes are reported at
     /// this range.
     at: Option<Range>,
     /// The byte offset of the last use of each name.
     last_use: FxHashMap<&'s str, u32>,
-    /// The source range of the first call with side effects.
+    /// The source range of the first call with side effects in the function that is being parsed.
     impure: Option<Range>,
     /// Whether the call that is being parsed is a statement of its own, whose result is not used.
     discarded: bool,
@@ -117,7 +118,7 @@ pub(crate) struct FuncParser<'p, 's> {
     carried: FxHashMap<&'s str, u32>,
     /// The iterations of the enclosing loops in the innermost function, innermost last.
     iterations: Vec<jump_statements::Iteration<'s>>,
-    /// The current nesting depth of `if`s with early returns.
+    /// The current nesting depth of `if` statements and loops from which the function returns early.
     early: u32,
     /// The number of `if`s that duplicate the statements after them into both branches.
     copies: u32,

@@ -160,8 +160,8 @@ impl<'s> FuncParser<'_, 's> {
         Ok(self.b.operand(e))
     }
 
-    /// Converts the value to an expression like [`operand`](Self::operand), but does not bind a
-    /// call to a variable.
+    /// Converts the value to an expression, and does not bind a call to a variable. A tuple of integers becomes a shape; other
+    /// tuples stay tuples. A number becomes a scalar, or a constant of the data type `like` if that is set.
     pub(super) fn expr_of(&mut self, val: Val, like: Option<DType>, range: Range) -> Res<IrExpr> {
         let val = match (like, &val) {
             (Some(d), Val::Sym(s, None)) => match self.b.func().syms.as_int(*s) {

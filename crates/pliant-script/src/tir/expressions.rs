@@ -22,7 +22,7 @@ pub(super) enum Val {
     Float(f64),
     /// A string, which can only be an argument of a call.
     Str(String),
-    /// A buffer that is not indexed.
+    /// A buffer as a whole, without indices.
     Buffer(Buffer),
     /// A handle parameter (a parameter that stands for a tensor) to which `T.match_buffer` has not bound a buffer.
     Handle(pliant_ir::tir::Var),
@@ -45,7 +45,7 @@ impl Val {
     }
 }
 
-/// The default type of float literals.
+/// The default type of float literals in loop functions.
 const FLOAT: Ty = Ty::scalar(DType::Float32);
 
 impl<'s> PrimParser<'_, 's> {

@@ -23,7 +23,7 @@ struct LoopRange {
     annotations: Annotations,
     /// The first value and the step of the loop variable in the script; `None` if the step is 1.
     strided: Option<(IrExpr, i64)>,
-    /// The values that are computed once, before the loop, each with the variable that stores it.
+    /// The values that the loop function computes once, before the loop starts, each with the variable in which it is stored.
     once: Vec<(Var, IrExpr)>,
 }
 

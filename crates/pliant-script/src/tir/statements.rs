@@ -11,7 +11,7 @@ use super::{Local, PrimParser};
 use crate::python::ast::{BinOp, Call, Expr, ExprKind, Range, Stmt, StmtKind};
 use crate::script_errors::{ErrorKind, Reported, Res};
 
-/// An element of a list of statements. The scope of a `let` or an allocation is the rest of the list.
+/// A parsed element of a list of statements in a loop function. The scope of a `let` or an allocation is the rest of the list.
 pub(super) enum Item {
     Stmt(IrStmt),
     Let(Var, IrExpr),

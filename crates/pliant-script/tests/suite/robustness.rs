@@ -104,7 +104,7 @@ fn the_seed_programs_parse() {
     }
 }
 
-/// Fragments of source text that mutations insert into a program.
+/// Fragments of source text that the tests insert at random positions of a program.
 const PIECES: [&str; 40] = [
     "(",
     ")",

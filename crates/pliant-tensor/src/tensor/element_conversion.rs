@@ -40,7 +40,7 @@ impl Tensor {
     }
 }
 
-/// Returns the first `N` bytes of an element.
+/// Returns the first `N` bytes of `bytes`, the bytes of an element, as an array.
 fn fixed<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut out = [0; N];
     out.copy_from_slice(&bytes[..N]);

@@ -95,7 +95,7 @@ fn with_guards_in_front(f: &mut PrimFunc, mut guards: Vec<Guard>, stage: &Stage)
     stage
 }
 
-/// The bounds of integers that checks establish.
+/// The bounds of integer expressions that the checks of a stage establish for the statements after the checks.
 #[derive(Default)]
 struct KnownBounds {
     /// Expressions that the checks establish to be non-negative.

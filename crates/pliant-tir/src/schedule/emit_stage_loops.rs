@@ -563,7 +563,8 @@ pub(super) fn strip_mine(
     hoist_guards(f, s, extent, body)
 }
 
-/// Returns the vector widths, in elements, of the loops of a strip-mined axis, in descending order. The last width is 1.
+/// Returns the vector widths, in elements, of the loops into which the loop over an axis is split, in descending order. `wide` is
+/// the largest width. The last width is 1.
 pub(super) fn vector_widths(wide: i64) -> Vec<i64> {
     match wide {
         17.. => vec![wide, 16, 4, 1],

@@ -67,11 +67,11 @@ pub(super) struct MatmulPlan {
     columns: Option<Dim>,
     inner: Dim,
     batch: Option<Dim>,
-    /// The axes that become loops around the kernel call.
+    /// The axes of the stage that become loops around the kernel call.
     pub outer: Vec<Axis>,
-    /// The reduction axes that become loops around the kernel call.
+    /// The variables of the reduction axes among the loops around the kernel call.
     pub loop_reductions: Vec<Var>,
-    /// The axes over which the kernel itself iterates.
+    /// The axes of the stage over which the kernel itself iterates; there are no loops over them around the kernel call.
     call_vars: Vec<Var>,
     /// Whether the results of the matmul are added to the previous contents of C instead of replacing them.
     pub accumulate: bool,

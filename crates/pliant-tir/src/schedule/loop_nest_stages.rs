@@ -29,7 +29,7 @@ pub struct Axis {
 /// The statement that a stage executes at each point of its axes.
 #[derive(Clone, Debug)]
 pub enum Body {
-    /// Stores one element of a buffer.
+    /// A body that stores one element of a buffer.
     Store {
         /// The buffer that is written.
         buffer: Buffer,
@@ -38,7 +38,7 @@ pub enum Body {
         /// The value that is stored.
         value: Expr,
     },
-    /// Executes a statement that is not the store of one element.
+    /// A body that executes any other statement.
     Other(Stmt),
 }
 

@@ -66,7 +66,7 @@ pub(super) fn emit_parallel(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
     emit_with(f, s, LoopKind::Parallel)
 }
 
-/// Whether the loops over the outermost split axis are serial or parallel.
+/// The kind of the loops over the outermost split axis of a stage: serial or parallel.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LoopKind {
     Serial,

@@ -240,7 +240,7 @@ fn accumulator_shape(f: &PrimFunc, value: Expr) -> (i64, i64) {
     (one_vector, if lanes > one_vector { 4 } else { 2 })
 }
 
-/// Returns `first + position`; `position` itself if `first` is the constant 0.
+/// Returns the position `first + position` on an axis; `position` itself if `first` is the constant 0.
 fn after(f: &mut PrimFunc, first: Expr, position: Expr) -> Expr {
     if f.as_int(first) == Some(0) { position } else { f.add(first, position) }
 }

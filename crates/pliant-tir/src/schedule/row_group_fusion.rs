@@ -203,7 +203,7 @@ fn row_buffer(f: &mut PrimFunc, b: Buffer, rows: usize) -> Buffer {
     f.add_buffer(data)
 }
 
-/// Replaces the buffer `from` by its row buffer `to`. The first `rows` indices are dropped.
+/// Replaces a temporary `from` by the buffer `to`, which contains only one row of it. The first `rows` indices are dropped.
 fn replace_with_row_buffer(
     f: &mut PrimFunc,
     s: Stmt,

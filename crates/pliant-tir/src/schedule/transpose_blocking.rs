@@ -156,7 +156,8 @@ impl BlockedStage {
         self.copies.iter().fold(body, |body, &(_, b)| f.add_stmt(StmtData::Alloc(b, body)))
     }
 
-    /// Returns the index in a scratch buffer for a point of the block.
+    /// Returns the index, in the scratch buffer of a copied operand, of the point of the block at the position `across` on the axis
+    /// `across` and the position `along` on the last axis.
     fn position(f: &mut PrimFunc, across: Expr, along: Expr) -> Expr {
         let row = f.int(BLOCK_ALONG);
         let row = f.mul(across, row);

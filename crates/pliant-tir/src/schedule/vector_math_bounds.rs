@@ -15,13 +15,13 @@ pub fn callee_symbol(f: &PrimFunc, args: &[Expr]) -> Option<&'static str> {
 
 /// Collects the conditions under which the operands of a call stay inside their buffers.
 struct OperandChecks {
-    /// The element type that the function requires.
+    /// The element type that the called function requires for the operands.
     dtype: DType,
     conditions: Vec<Expr>,
 }
 
 impl OperandChecks {
-    /// Requires that a size or stride is between 0 and [`LIMIT`].
+    /// Adds the condition that a size or stride is between 0 and [`LIMIT`].
     fn require_limit(&mut self, f: &mut PrimFunc, e: Expr) {
         let (zero, limit) = (f.int(0), f.int(LIMIT));
         let low = f.binary(BinOp::Le, zero, e);
@@ -29,8 +29,8 @@ impl OperandChecks {
         self.conditions.push(f.binary(BinOp::And, low, high));
     }
 
-    /// Requires that the elements of an operand are inside its buffer. `dims` lists (stride, extent) of each dim, in elements.
-    /// Returns `None` if the operand is not the address of an element of a dense buffer with the required type.
+    /// Adds the condition that the elements of an operand are inside its buffer. `dims` lists (stride, extent) of each dim, in
+    /// elements. Returns `None` if the operand is not the address of an element of a dense buffer with the required type.
     fn require_in_bounds(
         &mut self,
         f: &mut PrimFunc,

@@ -14,7 +14,8 @@ use crate::builtin_operands::Args;
 use crate::memory_pool;
 use crate::{CheckKind, Value, VmError};
 
-/// Maximum number of slots of a shape heap. Real programs have far fewer symbols.
+/// Maximum number of slots of a shape heap, the tensor that contains symbolic sizes at run time. Real programs have far fewer
+/// sizes.
 const MAX_SLOTS: i64 = 1 << 24;
 
 /// `alloc_shape_heap(n)`: creates a shape heap of `n` slots with value 0.
@@ -32,7 +33,7 @@ pub(super) fn alloc_shape_heap(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Tensor(Tensor::from_storage(storage, 0, &[slots], DType::Int64)?))
 }
 
-/// A checked pointer to the slots of a shape heap.
+/// A checked pointer to the slots of a shape heap, the tensor that contains symbolic sizes at run time.
 struct Heap {
     slots: *mut i64,
     len: usize,

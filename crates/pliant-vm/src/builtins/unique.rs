@@ -64,7 +64,8 @@ struct Slices {
     shape: Vec<i64>,
     axis: usize,
     len: usize,
-    /// The product of the sizes of the dims before the axis. (`inner` is the product of the sizes of the dims after it.)
+    /// The product of the sizes of those dims of the sliced tensor that precede the axis. (`inner` is the product of the sizes of
+    /// the dims after the axis.)
     outer: usize,
     inner: usize,
     /// The sort keys of the elements, slice by slice.

@@ -14,7 +14,7 @@ const RUNTIME_VARIABLE: &str = "PLIANT_RUNTIME_LIBRARY";
 const RUNTIME_FILE: &str = "libpliant_runtime.a";
 /// The symbol by which [`pliant_runtime::Program`] finds the program in a shared library.
 const SHARED_SYMBOL: &str = pliant_runtime::SHARED_LIBRARY_SYMBOL;
-/// The system libraries that the run-time library uses.
+/// The linker options for the system libraries that the run-time library uses.
 const SYSTEM_LIBRARIES: [&str; 5] = ["-lgcc_s", "-lpthread", "-lm", "-ldl", "-lc"];
 
 /// Writes the object file, library or executable at `path`. `symbol` is the symbol of the program's header in the object file.
@@ -71,7 +71,7 @@ pub(super) fn write(
     std::fs::rename(&linked, path).map_err(|e| file_error(path, &e))
 }
 
-/// Returns the C compiler.
+/// Returns the command of the C compiler, which links libraries and executables: the environment variable `CC`, or `cc`.
 fn compiler() -> Command {
     let selected = std::env::var("CC").unwrap_or_default();
     let mut words = selected.split_whitespace();

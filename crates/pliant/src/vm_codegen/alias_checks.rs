@@ -56,7 +56,7 @@ impl FunctionGen<'_> {
         Ok(())
     }
 
-    /// Whether an operand is written to and was not allocated by this function.
+    /// Whether the loop function writes to the operand `e`, and the graph function did not allocate the memory of `e`.
     fn is_external_output(&self, e: Expr, kind: &LoopFuncParam) -> bool {
         let is_allocated =
             matches!(self.func.expr(e), ExprData::Var(v) if self.allocated.contains(v));

@@ -72,12 +72,13 @@ impl InlinedFunctions {
         InlinedFunctions { moved, copied }
     }
 
-    /// Whether the function is inlined into loops.
+    /// Whether the code of the function `name` is inlined into the loops that call it.
     pub fn contains(&self, name: &str) -> bool {
         self.moved.contains(name) || self.copied.contains(name)
     }
 
-    /// Whether the function is inlined into its only caller and not emitted separately.
+    /// Whether the code of the function `name` is inlined into its only caller, a loop, so that no separate code is emitted for the
+    /// function.
     pub fn is_moved(&self, name: &str) -> bool {
         self.moved.contains(name)
     }

@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 
 use super::{FunctionGen, Operand};
 
-/// How the code after a function's body consumes its result.
+/// How the code that follows the body of a function consumes the function's result.
 pub(super) enum Exit {
     /// The function returns the result to its caller.
     Return,
@@ -151,13 +151,13 @@ impl FunctionGen<'_> {
         self.free.extend(temps);
     }
 
-    /// Clears the registers in `unkilled`, which no kill (a binding that clears the register of a dead value) clears. Registers in
-    /// `except` keep their values.
+    /// Emits instructions that clear the registers in `unkilled`, which no kill (a binding that clears the register of a dead
+    /// value) clears. Registers in `except` keep their values.
     fn kill_unkilled(&mut self, except: &[Reg]) {
         self.kill_except(self.unkilled.clone(), except);
     }
 
-    /// Clears registers, except those in `except`.
+    /// Emits instructions that clear the registers `regs`, except those in `except`.
     pub(super) fn kill_except(&mut self, mut regs: Vec<Reg>, except: &[Reg]) {
         regs.sort_unstable_by_key(|reg| reg.0);
         regs.dedup();

@@ -76,7 +76,7 @@ impl FunctionGen<'_> {
         Ok(vec![self.exec.emit_if(result, 1)])
     }
 
-    /// Emits the loop body and the jump back to `start`.
+    /// Emits the body of the loop, and the jump back to the instruction `start`, at which the next iteration begins.
     fn loop_body(
         &mut self,
         body: &LoopFunction,
@@ -279,10 +279,10 @@ impl FunctionGen<'_> {
 
 /// How the condition or the body of a loop is called.
 enum LoopFunction {
-    /// A call of a function by name.
+    /// The function is called by its name.
     Named(Arc<str>),
-    /// A function that is inlined into the loop, and the registers of its captured values.
+    /// The function with this name is inlined into the loop. The registers contain its captured values.
     Inline(Arc<str>, Vec<Reg>),
-    /// A call of a function value, such as a closure.
+    /// A function value, such as a closure, is called.
     Value(Arg),
 }

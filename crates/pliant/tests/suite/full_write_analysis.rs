@@ -9,7 +9,8 @@ fn is_full_write(dims: &str, out: &str) -> bool {
     is_full_write_from("A", dims, out)
 }
 
-/// The same as [`is_full_write`], but the call passes the expression `x` as its input instead of the buffer `A`.
+/// Whether the analysis finds that a call of the kernel `transpose` writes the whole output buffer, which has the shape `dims`. The
+/// call passes the expression `x` as its input and the expression `out` as its output.
 fn is_full_write_from(x: &str, dims: &str, out: &str) -> bool {
     let text = format!(
         "from pliant.script import ir as I, tir as T

@@ -45,7 +45,7 @@ fn native_and_bytecode_vms(b: ExecBuilder) -> [VirtualMachine; 2] {
     vms
 }
 
-/// Runs both VMs, asserts that they return the same integer, and returns it.
+/// Runs a bytecode program and the native bodies compiled from it, asserts that both return the same integer, and returns it.
 fn result(b: ExecBuilder, args: &[i64]) -> i64 {
     let args: Vec<Value> = args.iter().map(|&v| Value::Int(v)).collect();
     let [a, b] =
@@ -54,7 +54,8 @@ fn result(b: ExecBuilder, args: &[i64]) -> i64 {
     a
 }
 
-/// Runs both VMs, asserts that they fail with the same error, and returns its message.
+/// Runs a bytecode program and the native bodies compiled from it, asserts that both fail with the same error, and returns the
+/// error message.
 fn failure(b: ExecBuilder, args: &[Value]) -> String {
     let [a, b] =
         native_and_bytecode_vms(b).map(|vm| vm.invoke("main", args).unwrap_err().to_string());

@@ -16,7 +16,7 @@ const NAN: f64 = f64::NAN;
 const INF: f64 = f64::INFINITY;
 const X: [f64; 7] = [-INF, -3.0, 0.0, NAN, 3.0, INF, 7.0];
 
-/// Pairs of bounds, each with the result of ONNX Runtime 1.32 for [`X`].
+/// Pairs of a lower and an upper bound of `Clip`, each with the result that ONNX Runtime 1.32 computes for the input [`X`].
 const CASES: [([f64; 2], [f64; 7]); 5] = [
     ([NAN, NAN], X),
     ([NAN, 2.0], [-INF, -3.0, 0.0, NAN, 2.0, 2.0, 2.0]),

@@ -9,9 +9,9 @@ use prost::Message;
 
 use crate::onnx_rust_api::{model, node};
 
-/// The number of weights in the model.
+/// The number of weights in the imported test model.
 const WEIGHTS: usize = 8;
-/// The size of each weight in bytes.
+/// The size in bytes of each weight of the imported test model.
 const WEIGHT_BYTES: u64 = 256 << 20;
 /// The environment variable that makes a child process of the test measure the memory. The test process itself cannot measure
 /// it, since other tests of this process use memory too.

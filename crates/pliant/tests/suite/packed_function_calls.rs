@@ -9,8 +9,8 @@ use pliant::{
 };
 use pliant_vm::PackedFunc;
 
-/// Runs `main` with packed functions in both execution modes, asserts that the results are equal, and returns the
-/// result.
+/// Runs the function `main` of a script once as bytecode and once as native code, asserts that the results are equal, and returns
+/// the result. The script may call the packed functions `functions`.
 fn run_both_modes(
     script: &str,
     functions: &[(&str, PackedFunc)],

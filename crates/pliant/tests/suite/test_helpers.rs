@@ -23,7 +23,7 @@ pub fn try_model(body: &str) -> Result<Model, Error> {
     Model::compile(parse(body), &CompileOptions::default())
 }
 
-/// Creates a tensor of that shape with the values 0, 1, 2, ...
+/// Creates a float32 tensor of that shape with the elements 0, 1, 2, ...
 pub fn iota(shape: &[i64]) -> Value {
     let count: i64 = shape.iter().product();
     let data: Vec<f32> = (0..count).map(|i| i as f32).collect();

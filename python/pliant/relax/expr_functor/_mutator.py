@@ -367,7 +367,7 @@ class PyExprMutator(ExprFunctor):
         return new
 
     def _definition(self, var: Var) -> Any:
-        """Returns the variable that replaces a defined variable."""
+        """Returns the variable that replaces the variable ``var`` at its definition."""
         if self._declared and var in self._declared:
             return self._declared.pop(var)
         return self.visit_var_def(var)

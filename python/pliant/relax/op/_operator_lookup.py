@@ -29,7 +29,7 @@ class Group(ModuleType):
 
 
 def names(prefix: str) -> list[str]:
-    """Returns the operators and groups whose names start with the prefix, without the prefix."""
+    """Returns the names of operators and groups that start with ``relax.`` and the prefix, without this start."""
     start = "relax." + prefix
     return sorted({n[len(start) :].split(".")[0] for n in _relax.op_names() if n.startswith(start)})
 

@@ -30,7 +30,7 @@ def _key(value: BlockRV | LoopRV | ExprRV) -> Any:
 
 @dataclass(frozen=True)
 class Instruction:
-    """One call of a primitive."""
+    """One call of a primitive of a schedule, with its arguments and results."""
 
     name: str
     """The name of the primitive."""

@@ -119,8 +119,8 @@ def _times(x: Tensor, weight: Tensor, name: str, before: int = 0) -> Tensor:
 
 
 def _first(init: Tensor | None, state: Tensor) -> Tensor:
-    """Creates the stage with the initial value of a state, of shape (1, batch, units). The default
-    is 0.
+    """Creates the stage with the initial value of a recurrent state, a tensor of shape (1, batch, units). Without
+    ``init``, its elements are 0.
     """
     zero = tir.const(0, state.dtype)
     return te.compute((1, *state.shape[1:]), lambda _, b, j: zero if init is None else init(b, j), name="init")

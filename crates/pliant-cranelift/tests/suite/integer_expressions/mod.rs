@@ -71,7 +71,7 @@ impl Inputs {
         self.0[0].len()
     }
 
-    /// Returns the values of the variables at point `i`.
+    /// Returns the values of the variables of all types at the test point with index `i`.
     fn at(&self, i: usize) -> Vec<i64> {
         self.0.iter().map(|list| list[i]).collect()
     }

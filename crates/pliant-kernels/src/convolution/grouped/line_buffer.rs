@@ -31,8 +31,8 @@ const SPREAD: usize = 8;
 pub(super) struct LineBuffer {
     /// The number of elements of a cell (an array of channels of one pixel).
     cell: usize,
-    /// The number of cells (arrays of channels) of a pixel, which is also the number of planes of a
-    /// row.
+    /// The number of cells (arrays of channels) that store one pixel. It is also the number of planes of a row of the line buffer,
+    /// since each plane contains one cell of each pixel.
     pub planes: usize,
     /// The number of phases: classes of pixels with the same remainder modulo the stride.
     phases: usize,

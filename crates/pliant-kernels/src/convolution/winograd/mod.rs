@@ -133,7 +133,7 @@ pub(super) unsafe fn run(
     unsafe { w.run_by_panels(runtime, micros) }
 }
 
-/// Number of float32 elements of a cache line, to which the sums in scratch memory are aligned.
+/// Number of float32 elements of a cache line, to which the transformed results of a block are aligned in scratch memory.
 const LINE: usize = 16;
 
 thread_local! {

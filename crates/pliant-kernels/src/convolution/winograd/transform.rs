@@ -32,7 +32,7 @@ pub(super) struct Outputs {
     pub from: *const f32,
     /// The distance between elements of the transformed tile in memory, in floats.
     pub element_stride: usize,
-    /// The number of filters (columns) for which the transform runs.
+    /// The number of filters for which the output transform runs; each filter is a column of the transformed results.
     pub columns: usize,
     /// The address of the first result of the first filter.
     pub out: *mut f32,

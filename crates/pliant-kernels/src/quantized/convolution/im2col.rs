@@ -95,8 +95,8 @@ impl<'a> Patches<'a> {
     }
 }
 
-/// Copies the patches of a range of results to rows ([`Patches::copy`]), compiled for the
-/// instructions of `L`.
+/// Implements [`Patches::copy`] for the instructions of `L`: copies the inputs under the filter, for each result of a range, to one
+/// row of a matrix.
 ///
 /// # Safety
 /// The machine has the instructions of `L`, and the caller has enabled them. The conditions of

@@ -74,13 +74,13 @@ struct GroupedProducts<'a> {
     c: &'a Convolution,
     s: &'a Sizes,
     isa: Isa,
-    /// The number of rows of each matrix product, one for each result of all images. The field
-    /// `columns` is the number of columns, one for each filter of a group.
+    /// The number of rows of each matrix product, one for each output pixel of all images. The field `columns` is the number of
+    /// columns, one for each filter of a group.
     rows: usize,
     columns: usize,
     /// The number of multiplications for each sum.
     k: usize,
-    /// Whether rows are read from the input in place, instead of from copies.
+    /// Whether the rows of the left operand are read from the input in place, instead of from im2col copies.
     in_place: bool,
 }
 

@@ -184,7 +184,7 @@ impl<K: Key> Sorting<K> {
         unsafe { parallel_for(runtime, rows.div_ceil(rows_per_piece), units.max(1), &run) }
     }
 
-    /// Returns the number of rows that are sorted before their results are written: several rows if
+    /// Returns the number of rows in a block, which are all sorted before the results of any of them are written: several rows if
     /// elements or results are strided, otherwise 1.
     fn block_rows(&self) -> usize {
         let steps = [self.values.as_ref().map(|v| v.1), self.positions.as_ref().map(|p| p.1)];

@@ -27,7 +27,7 @@ type LoopBody<'t> = &'t mut dyn FnMut(&mut Node<'_, '_>, &[Value]) -> Result<Vec
 /// there is another iteration.
 pub(super) type LoopCondition<'t> = &'t mut dyn FnMut(&mut Node<'_, '_>, &[Value]) -> ExprResult;
 
-/// The state of a loop: names, values and types.
+/// The values that a loop passes from iteration to iteration, with their names and types.
 pub(super) struct LoopState {
     names: Vec<String>,
     inits: Vec<Expr>,
@@ -66,7 +66,7 @@ impl LoopState {
         Ok(state)
     }
 
-    /// Converts the parameters of the body or the condition to the values of the state.
+    /// Converts the parameters of the loop's body function or condition function to values of the loop state.
     fn to_values(&self, n: &mut Node<'_, '_>, params: &[Expr]) -> Result<Vec<Value>, Problem> {
         params
             .iter()
@@ -75,7 +75,7 @@ impl LoopState {
             .collect()
     }
 
-    /// The types of the state with fresh symbols in place of the symbols that the body defines.
+    /// The types of the values in the loop state, in which each symbol that the loop body defines is replaced by a new symbol.
     fn with_fresh_symbols(&self, n: &mut Node<'_, '_>) -> Vec<Type> {
         let func = n.func();
         let mut map: FxHashMap<SymVar, Sym> = FxHashMap::default();

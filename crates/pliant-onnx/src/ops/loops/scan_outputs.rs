@@ -17,7 +17,7 @@ use pliant_kernel_api::host_function_names;
 type CollectingBody<'t> =
     &'t mut dyn FnMut(&mut Node<'_, '_>, &[Value]) -> Result<(Vec<Value>, Vec<Value>), Problem>;
 
-/// The result of a loop: its final state, and its scan outputs.
+/// The result of a loop: its final state, and its scan outputs (the values that it collects from all iterations).
 pub(in crate::ops) struct LoopResult {
     pub state: Vec<Value>,
     pub parts: Vec<ScanOutput>,

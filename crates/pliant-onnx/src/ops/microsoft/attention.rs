@@ -115,8 +115,8 @@ fn add_key_mask(
     Ok(())
 }
 
-/// Reads inputs `k` and `v`: the keys and values of earlier tokens. `None` if both are absent. Rejects a node that has only one of
-/// them.
+/// Reads inputs `k` and `v` of the node, the keys and values of earlier tokens. `None` if both inputs are absent. Rejects a node
+/// that has only one of them.
 pub(super) fn past_keys_values(
     n: &mut Node<'_, '_>,
     [k, v]: [usize; 2],

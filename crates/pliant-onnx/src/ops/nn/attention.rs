@@ -77,8 +77,8 @@ pub(in crate::ops) fn attention_scale(
 
 // ---- masks ----
 
-/// The masks of an attention: a bias that is added to the scores, and a bool mask that is true for
-/// the allowed scores.
+/// The masks of an attention node: a bias that is added to the scores of queries and keys, and a bool mask that is true for the
+/// scores that are allowed.
 #[derive(Default)]
 pub(in crate::ops) struct Masks {
     pub added: Option<Expr>,

@@ -44,7 +44,7 @@ pub(in crate::ops) fn pad_axis(
     n.concat(&parts, axis as i64)
 }
 
-/// The numbers of elements to crop and to pad at each end of an axis.
+/// For one axis that `Pad` changes, the numbers of elements to remove and to add, each as a pair for the start and the end.
 #[derive(Clone, Copy)]
 struct AxisPadding {
     crop: (Sym, Sym),

@@ -140,7 +140,7 @@ fn maximum_indices(
     n.op("relax.add", &[indices, planes])
 }
 
-/// Gathers the elements at one position of every window.
+/// Gathers the elements at one position within the window from every window of a pooling.
 fn window_elements(
     n: &mut Node<'_, '_>,
     x: Expr,

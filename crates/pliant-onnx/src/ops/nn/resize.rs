@@ -44,7 +44,7 @@ struct ResizeAttrs {
     antialias: bool,
 }
 
-/// The input size, output size, scale and region for one axis.
+/// For one axis that is resized: input size, output size, scale and region.
 #[derive(Clone, Copy)]
 struct AxisResize {
     axis: usize,
@@ -75,7 +75,7 @@ impl AxisResize {
 }
 
 impl Scale {
-    /// The scale as a float64 scalar.
+    /// The scale of an axis as a float64 scalar. `from` and `to` are the sizes of the axis in the input and the output.
     fn value(self, n: &mut Node<'_, '_>, from: Sym, to: Sym) -> ExprResult {
         match self {
             Scale::Known(v) => n.scalar_as(v, DType::Float64),

@@ -10,7 +10,7 @@ use crate::node::{ExprResult, Node};
 
 /// Maximum filter dim, stride or dilation, so that the product of any two of them stays below 2^63.
 const MAX_WINDOW_SIZE: i64 = 1 << 30;
-/// Maximum amount of padding, or of cropping, at one end of an axis.
+/// Maximum number of elements that are added (padding) or removed (cropping) at one end of an axis.
 pub(super) const MAX_PAD: i64 = 1 << 40;
 
 /// The windows of a convolution or pooling node: filter dims, strides, dilations and padding.

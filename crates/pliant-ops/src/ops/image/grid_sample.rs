@@ -142,7 +142,7 @@ impl GridAxis<'_> {
         te::cast(e, self.dtype)
     }
 
-    /// The position in pixels for a coordinate between -1 and 1.
+    /// The position along the axis, in pixels, for the grid coordinate `g`, which is between -1 and 1 inside the image.
     fn pixel_position(&self, g: &Expr) -> Expr {
         if self.sample_attrs.align {
             return (g + self.constant(1.0)) * self.constant(0.5) * self.float(&(&self.size - 1));
@@ -155,7 +155,7 @@ impl GridAxis<'_> {
         te::maximum(&te::minimum(x, &self.float(&(&self.size - 1))), &self.constant(0.0))
     }
 
-    /// The position after reflection at the borders of the image.
+    /// The pixel position that results from reflecting the position `x` at the borders of the image until it lies inside.
     fn reflect(&self, x: &Expr) -> Expr {
         let (low, span) = match self.sample_attrs.align {
             true => (self.constant(0.0), self.float(&(&self.size - 1))),
@@ -171,8 +171,8 @@ impl GridAxis<'_> {
         self.clip(&reflected)
     }
 
-    /// The position after applying the padding mode to positions outside of the image. With zero
-    /// padding, the position is unchanged.
+    /// The pixel position `x`, moved into the image as the padding mode (border or reflection) states. With zero padding, the
+    /// position is unchanged.
     fn apply_padding_mode(&self, x: &Expr) -> Expr {
         match self.sample_attrs.padding_mode {
             PaddingMode::Zeros => x.clone(),
@@ -260,7 +260,7 @@ fn te_sample(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 /// weight. Each field is a tensor with one element per grid position, which all channels share.
 struct Pixel {
     index: Tensor,
-    /// Whether the index is inside the image.
+    /// Whether the index of the pixel is inside the image.
     inside: Tensor,
     weight: Option<Tensor>,
 }

@@ -179,10 +179,11 @@ pub(super) struct SourceElements {
     position: Tensor,
     /// The size of the axis in the input image.
     from: Expr,
-    /// The index of the nearest source element or, for interpolation, of the element before the
-    /// position.
+    /// For each index of the axis in the result, the index of the nearest element of the input image or, for interpolation, of the
+    /// element before the position.
     pub(super) base: Tensor,
-    /// The weights of the neighbours; empty if the nearest element is copied.
+    /// For each neighbour from which an element of the result is interpolated, the tensor of its weights, one per index of the
+    /// axis. Empty if the nearest element is copied.
     pub(super) weights: Vec<Tensor>,
 }
 

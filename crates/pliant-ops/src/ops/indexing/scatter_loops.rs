@@ -89,8 +89,9 @@ impl ScatterUpdates<'_> {
         });
     }
 
-    /// Emits the loops of one part of [`for_each_update`](Self::for_each_update). `part` consists
-    /// of the split dim, the part's first index in this dim, and the number of indices in the part.
+    /// Emits the loops over the updates of one parallel part, or over all updates if `part` is `None`. `part` consists of the split
+    /// dim (the dim of the updates that is divided into parts), the part's first index in this dim, and the number of indices in
+    /// the part.
     fn updates_part(
         &self,
         b: &mut Body,

@@ -24,7 +24,7 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 .te(Pattern::Injective, te_tensor_scatter)
 .onnx(&["TensorScatter"])];
 
-/// The axis along which updates are written. It must not be the first one.
+/// The axis of the cache along which updates are written. It must not be the first axis.
 fn axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
     match ctx.axis("axis", ndim)? {
         0 => Err(ctx.error("axis must not be 0, the axis of the batch")),

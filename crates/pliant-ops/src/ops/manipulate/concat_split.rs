@@ -238,7 +238,7 @@ fn copy_parts(b: &mut Body, out: &Tensor, parts: &[Tensor], size: &Expr, row: &[
 
 /// The parts into which an axis is split.
 struct SplitParts {
-    /// The start and the size of each part.
+    /// The start and the size of each part, along the axis that is split.
     parts: Vec<(Sym, Sym)>,
     /// Split indices that must be checked at run time not to be negative.
     unproved_indices: Vec<Sym>,

@@ -100,7 +100,7 @@ impl<'t> IndexMapParser<'t> {
         Some(())
     }
 
-    /// Parses the new indices, in parentheses, in brackets or bare.
+    /// Parses the result of an index map: the expressions for the new indices, in parentheses, in brackets or bare.
     fn outputs(&mut self) -> Option<Vec<IndexExpr>> {
         let start = self.position;
         if self.take("(") || self.take("[") {
@@ -179,7 +179,7 @@ impl<'t> IndexMapParser<'t> {
     }
 }
 
-/// Whether all quotients and remainders have positive constant divisors.
+/// Whether all quotients and remainders in an expression of an index map have positive constant divisors.
 fn divides_by_constants(node: &IndexExpr) -> bool {
     match node {
         IndexExpr::Op(op, a, b) => {

@@ -390,7 +390,8 @@ impl Sequences {
         Sequences { starts, sequence_of }
     }
 
-    /// The run-time check that `0 <= start <= end <= len` for each sequence.
+    /// The run-time check that `0 <= start <= end <= len` for each of the packed sequences, whose starts are in `starts`. `what`
+    /// names them in the message.
     fn check(starts: &Tensor, what: &str, len: &Expr) -> Check {
         index_bounds::check_all(&[&starts.shape()[0] - 1], |c| {
             let at = |b: Expr| index_bounds::as_int64(&starts.at(&[b]));

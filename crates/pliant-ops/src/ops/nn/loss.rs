@@ -184,7 +184,7 @@ impl NllTensors {
         te::if_then_else(&self.is_counted(i), &weighted, &te::const_of(0.0, self.acc_dtype))
     }
 
-    /// The check that the target of each contributing element is a valid class.
+    /// The run-time check that the target of each element that contributes to the loss is a valid class.
     fn check(&self, shape: &[Expr]) -> Check {
         let axes: Vec<IterVar> = shape
             .iter()

@@ -89,8 +89,8 @@ impl Window {
         Ok(count)
     }
 
-    /// Pads the spatial axes of a tensor with `fill`, as far as the last of `counts` windows reads.
-    /// In the padded tensor, window `i` starts at `i * stride`. Without padding, returns the tensor
+    /// Pads the spatial axes of a tensor with `fill`, up to the last element that a window reads; `counts` contains the number of
+    /// windows along each axis. In the padded tensor, window `i` starts at `i * stride`. Without padding, returns the tensor
     /// unchanged.
     pub fn padded(
         &self,

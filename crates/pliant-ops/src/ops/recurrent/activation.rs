@@ -53,7 +53,8 @@ impl Activation {
     }
 }
 
-/// The activations of each direction, from the attributes or, by default, `default_activations`.
+/// The activation functions of each direction, read from the attributes of the call. By default, each direction has
+/// `default_activations`.
 pub(super) fn activations(
     ctx: &InferCtx<'_>,
     default_activations: &[&'static str],

@@ -79,7 +79,8 @@ pub(super) fn index_attr(
     Ok(Some(at))
 }
 
-/// Asserts at run time that all indices are less than `size`. A constant size was checked by type inference.
+/// Emits an assertion that all indices are less than `size` at run time. A constant `size` needs no assertion, because type
+/// inference checks it.
 pub(super) fn assert_indices_in_row(b: &mut te::Body, op: &str, indices: &[i64], size: &Expr) {
     if let Some(max) = indices.iter().max().filter(|_| size.as_int().is_none()) {
         let cond = te::gt(size, &te::int(*max));

@@ -207,7 +207,8 @@ impl RoiPooling {
         });
     }
 
-    /// Emits the loop that sets the total of each channel of a bin to `value(total, channel)`.
+    /// Emits the loop over channels that sets the total of each channel of a bin to `value(total, channel)`, where `total` is the
+    /// previous total.
     fn each_channel(&self, b: &mut Body, bin: &RegionBin, value: impl Fn(&Expr, &Expr) -> Expr) {
         b.for_("c", &self.axis_size(self.dims.channel), |b, c| {
             let at = std::slice::from_ref(c);

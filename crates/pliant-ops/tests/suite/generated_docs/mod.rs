@@ -67,9 +67,9 @@ struct Param {
     default: Option<String>,
     /// Whether the parameter can only be passed by keyword.
     keyword: bool,
-    /// The default of an attribute. `None` for an operand.
+    /// The declared default, if the parameter is an attribute. `None` for an operand.
     attr: Option<Default>,
-    /// Whether symbols are allowed as values.
+    /// Whether the value of the parameter may contain symbols.
     symbolic: bool,
 }
 

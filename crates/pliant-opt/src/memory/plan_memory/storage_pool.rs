@@ -67,7 +67,7 @@ impl SizeOrder {
 pub(super) struct StoragePool {
     /// The free storages of non-constant size, by size in bytes.
     by_size: FxHashMap<Sym, Vec<Expr>>,
-    /// The non-constant sizes of storages, in the order in which they first became free.
+    /// The non-constant sizes in bytes for which a storage has become free, without duplicates, the oldest first.
     sizes: Vec<Sym>,
     /// The free storages of constant size, by size in bytes.
     constants: BTreeMap<i64, Vec<Expr>>,

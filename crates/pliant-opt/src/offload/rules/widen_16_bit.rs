@@ -90,7 +90,7 @@ fn is_half(dtype: Option<DType>) -> bool {
     matches!(dtype, Some(DType::Float16 | DType::BFloat16))
 }
 
-/// Rewrites a call to float32 operands, with the result cast back to its original type. `None` if the call is kept.
+/// Rewrites a call to float32 operands, with the result cast back to its original type. `None` if the call stays unchanged.
 fn widen(site: &mut Site<'_>) -> Result<Option<Expr>, PassError> {
     let value = site.root.value;
     let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = *site.func.expr(value) else {

@@ -25,7 +25,7 @@ use crate::relax::expr_accessors::in_func;
 use crate::relax::function_owner::FuncOwner;
 use crate::relax::value_conversion::required_operand;
 
-/// Converts the result of a match to a Python list of pairs of pattern and expression.
+/// Converts the result of a pattern match to a Python list of pairs. Each pair is a pattern and the expression that it matched.
 pub(super) fn pairs<'py>(
     py: Python<'py>,
     owner: &Arc<FuncOwner>,

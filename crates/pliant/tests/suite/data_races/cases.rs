@@ -30,7 +30,7 @@ pub struct ValidValues {
 }
 
 impl ValidValues {
-    /// Returns the valid value of element `i`.
+    /// Returns the valid value of element `i` of the input.
     pub fn of(self, i: usize) -> i64 {
         self.low + i as i64 * self.step % self.span
     }
@@ -41,7 +41,8 @@ pub struct Case {
     pub name: &'static str,
     pub group: Group,
     pub inputs: &'static [Input],
-    /// Statements of a loop function that writes `o`, or an expression of a graph function.
+    /// The code of the test program: statements of a loop function that writes the buffer `o`, or an expression of a graph
+    /// function.
     pub body: &'static str,
 }
 

@@ -22,16 +22,17 @@ use cases::{CASES, Case, Group, Input};
 
 /// The environment variable that contains the name of the case that a child process runs.
 const CASE: &str = "PLIANT_RACE";
-/// Values that are out of range as indices and as sizes.
+/// The values that an input takes during a run in addition to its valid value. They are out of range as indices and as sizes.
 const OUT_OF_RANGE: [i64; 4] = [1 << 20, -(1 << 20), 1 << 30, -(1 << 30)];
 /// Size in bytes of the guard region on each side of a tensor.
 const GUARD_BYTES: usize = 16 << 20;
-/// The number of times that each program runs.
+/// The number of times that each test program for data races runs.
 const RUNS: usize = 400;
-/// The number of times that each kernel is called.
+/// The number of times that a test for data races calls each library kernel.
 const CALLS: usize = 40;
 
-/// Runs a case in a child process. Returns a description of the failure, if any.
+/// Runs the data-race test program `name` in a child process. Returns a description of the failure, or `None` if the process
+/// succeeds.
 fn failure(name: &str) -> Option<String> {
     // `changing_memory` leaks its state.
     let sanitizer = std::env::var("ASAN_OPTIONS").unwrap_or_default() + ":detect_leaks=0";
@@ -45,7 +46,7 @@ fn failure(name: &str) -> Option<String> {
     (!child.status.success()).then(|| format!("{name}: {}\n{text}", child.status))
 }
 
-/// Runs each case and fails unless all succeed.
+/// Runs the data-race test program of each name in a child process, and fails unless all of them succeed.
 fn assert_all_pass(names: impl Iterator<Item = String>) {
     let failed: Vec<String> = names.filter_map(|name| failure(&name)).collect();
     assert!(

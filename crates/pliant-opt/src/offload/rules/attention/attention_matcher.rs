@@ -54,7 +54,7 @@ pub(super) struct Attention {
 /// Matches attention that is written as a matmul of softmax weights and values.
 ///
 /// # Errors
-/// The reason why the attention is kept.
+/// The reason why no kernel call replaces the attention.
 pub(super) fn match_operators(
     cx: &mut RewriteCx<'_>,
     read_counts: &ReadCounts,
@@ -75,7 +75,7 @@ pub(super) fn match_operators(
 /// the kernel call.
 ///
 /// # Errors
-/// The reason why the attention is kept.
+/// The reason why no kernel call replaces the attention.
 pub(super) fn match_transposed(
     cx: &mut RewriteCx<'_>,
     read_counts: &ReadCounts,
@@ -108,8 +108,8 @@ pub(super) fn match_transposed(
     match_attention(cx, read_counts, (weights, v), &out)
 }
 
-/// Returns the dims of `e`, the result of an attention. The error is the reason to keep the attention: `e` is not float32, or its
-/// dims are unknown.
+/// Returns the dims of `e`, the result of an attention. The error, the reason why no kernel call replaces the attention, is that
+/// `e` is not float32 or that its dims are unknown.
 fn float32_dims(func: &Function, e: Expr) -> Result<Vec<Sym>, &'static str> {
     if !all_float32(func, &[e]) {
         return Err(NOT_FLOAT32);
@@ -235,7 +235,7 @@ fn union_dims(dims: &[Vec<bool>]) -> Vec<bool> {
 /// Matches a call of an operator that computes a whole attention, such as `R.nn.attention`.
 ///
 /// # Errors
-/// The reason why the call is kept.
+/// The reason why no kernel call replaces the operator call.
 pub(super) fn match_operator_call(
     cx: &mut RewriteCx<'_>,
     root: Expr,
@@ -308,14 +308,15 @@ fn all_float32(func: &Function, list: &[Expr]) -> bool {
     list.iter().all(|&e| func.ty(e).dtype() == Some(DType::Float32))
 }
 
-/// Returns the dims of queries, keys and values. The error is the reason to keep the attention: some dims are unknown.
+/// Returns the dims of queries, keys and values. If some dims are unknown, returns an error: the reason why no kernel call replaces
+/// the attention.
 fn operand_dims(func: &Function, operands: [Expr; 3]) -> Result<[&[Sym]; 3], &'static str> {
     let [q, k, v] = operands.map(|e| func.ty(e).dims().ok_or(UNKNOWN_DIMS));
     Ok([q?, k?, v?])
 }
 
-/// Checks that the sizes of queries, transposed keys, values, results (`out`) and scores provably match. The error is the reason to
-/// keep the attention.
+/// Checks that the sizes of queries, transposed keys, values, results (`out`) and scores provably match. The error is the reason
+/// why no kernel call replaces the attention.
 fn check_sizes(
     func: &Function,
     operands: [Expr; 3],

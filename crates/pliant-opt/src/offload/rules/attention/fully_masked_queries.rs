@@ -16,7 +16,8 @@ use super::{ReadCounts, SOFTMAX, WHERE};
 use crate::common::matmul_and_conv_operands::{defining_attrs, defining_operands};
 use crate::offload::offload_rule::KeepReason;
 
-/// The reason to keep an attention whose softmax weights are replaced by zeros under a condition that the kernel does not support.
+/// The reason, for remarks, why no kernel call replaces an attention whose softmax weights are replaced by zeros under a condition
+/// that the kernel does not support.
 const OTHER_CONDITION: &str =
     "the kernel does not support the condition under which softmax weights are replaced by zeros";
 
@@ -77,7 +78,8 @@ pub(super) fn is_softmax(cx: &RewriteCx<'_>, weights: Expr) -> bool {
 /// Returns the softmax that computes attention weights, and the condition under which the weights are replaced by zeros.
 ///
 /// # Errors
-/// The reason why the attention is kept, for example because anything else reads the softmax or the intermediate values.
+/// The reason why no kernel call replaces the attention, for example because anything else reads the softmax or the intermediate
+/// values.
 pub(super) fn guarded_softmax(
     cx: &RewriteCx<'_>,
     read_counts: &ReadCounts,

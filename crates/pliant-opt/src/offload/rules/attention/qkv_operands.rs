@@ -81,7 +81,9 @@ fn keys_with_merged_heads(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Opti
     Some(strip_factors(cx, keys, scale))
 }
 
-/// Finds the source tensor of a value with the dims `(batch, rows, size)` or `(batch, heads, rows, size)`.
+/// Returns the tensor and layout that the kernel reads for queries, keys or values `e` with the dims `(batch, rows, size)` or
+/// `(batch, heads, rows, size)`. A transpose that swaps heads and rows is skipped, and so is the split of a wider tensor before it.
+/// If there is neither, the tensor is `e` itself. `None` if the shape of `e` is unknown.
 pub(super) fn source_of(cx: &RewriteCx<'_>, e: Expr) -> Option<Source> {
     if cx.func.ty(e).dims()?.len() == 3 {
         return Some(Source { tensor: e, layout: Layout::SingleHead });
@@ -113,8 +115,8 @@ pub(super) fn shared_heads(cx: &RewriteCx<'_>, sources: [Source; 2]) -> Option<[
     (counts[0] == counts[1]).then(|| [inner[0], inner[1]])
 }
 
-/// Finds the source tensor of a value with the dims `(batch, rows, heads, size)`. The value may be a part of a wider tensor,
-/// which is then the source.
+/// Returns the tensor and layout that the kernel reads for queries, keys or values `e` with the dims `(batch, rows, heads, size)`.
+/// If `e` is a part of a wider tensor, the tensor is the wider one; otherwise it is `e` itself.
 fn tokens_source(cx: &RewriteCx<'_>, e: Expr) -> Source {
     columns_source(cx, e).unwrap_or(Source { tensor: e, layout: Layout::Tokens })
 }

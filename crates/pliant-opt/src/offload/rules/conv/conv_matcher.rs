@@ -125,7 +125,8 @@ impl Convolution {
         some && filters % groups == 0 && channels % groups == 0 && numbers.all(|&n| n > 0)
     }
 
-    /// Returns the convolution if the kernel computes it faster than generated loops; otherwise the reason to keep it.
+    /// Returns the convolution if the kernel supports it and is faster than generated loops. The error is the reason why no kernel
+    /// call replaces the convolution.
     fn if_profitable(self) -> Result<Convolution, KeepReason> {
         // Sums over groups of few channels are short. The other kernel paths for such groups require that channels come last.
         if !self.channels_last && self.groups > 1 && self.channels / self.groups < 4 {

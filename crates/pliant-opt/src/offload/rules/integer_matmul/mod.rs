@@ -138,7 +138,7 @@ pub(super) fn may_dequantize(func: &Function) -> bool {
     })
 }
 
-/// Returns the operands of a matmul if both are dequantized; otherwise the reason to keep the matmul.
+/// Returns the operands of a matmul if both are dequantized; `None` otherwise.
 fn dequantized_operands(
     matcher: &OperandMatcher<'_>,
     value: Expr,
