@@ -416,5 +416,5 @@ def test_thread_shared_buffers_are_not_passed() -> None:
         def main(x: R.Tensor((64,), "float32")):
             return R.call_tir(Module.stage, (x,), out_sinfo=R.Tensor((64,), "float32"))
 
-    with pytest.raises(pliant.PliantError, match="threads of a parallel loop share"):
+    with pytest.raises(pliant.PliantError, match="parallel loop, whose threads share it"):
         pliant.compile(Module)(np.zeros(64, "float32"))

@@ -107,8 +107,8 @@ impl FuncGen<'_, '_> {
                 };
                 match param_position(self.f, buffer) {
                     None if self.shared_buffers.contains(&buffer) => unsupported(format!(
-                        "argument {i} of the packed function '{name}' is allocated memory that the threads of a parallel loop \
-                         share; pass a parameter, or make the loop serial"
+                        "argument {i} of the packed function '{name}' is a buffer that was allocated outside of the \
+                         parallel loop, whose threads share it; pass a buffer parameter instead, or make the loop serial"
                     )),
                     Some(position) => {
                         let position = self.b.ins().iconst(types::I64, position as i64);

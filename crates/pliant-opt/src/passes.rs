@@ -65,7 +65,7 @@ pub struct PassInfo {
     pub name: &'static str,
     /// Alternative names under which the pass is found.
     pub aliases: &'static [&'static str],
-    /// The phase of the pass.
+    /// The phase of the compilation in which the pass runs.
     pub phase: Phase,
     /// A one-line description of what the pass does.
     pub doc: &'static str,

@@ -163,8 +163,8 @@ struct FunctionGen<'a> {
     captured: FxHashMap<Var, Vec<Reg>>,
     /// The variables that are computed directly into a register of the loop state, with that register.
     in_place: FxHashMap<Var, Reg>,
-    /// Registers with values of the function that no kill (a binding that clears the register of a dead value) clears. In an
-    /// inlined function, no return clears them either.
+    /// Registers that hold values of the function and that no kill clears. A kill is a binding that clears the register of a dead
+    /// value. The return of a function clears all registers, but an inlined function has no return.
     unkilled: Vec<Reg>,
     /// Registers that an iteration must not clear: the registers of the captured values of an inlined function, which every
     /// iteration reads. In a loop condition, also the registers of the loop state, which the body reads next.

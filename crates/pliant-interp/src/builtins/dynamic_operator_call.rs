@@ -25,7 +25,8 @@ pub(super) fn call(interp: &mut Interpreter<'_>, a: Args<'_>) -> Result<Value> {
     })?;
     let Some(BaseFunc::Relax(func)) = module.get("main") else {
         return Err(InterpError::type_error(format!(
-            "{name}: operand 1 must be the text of an operator call, but is not a graph function"
+            "{name}: operand 1 must be the script text of a graph function with one operator call, but it contains no \
+             graph function"
         )));
     };
     let (name, func): (Arc<str>, _) = (name.into(), func.clone());

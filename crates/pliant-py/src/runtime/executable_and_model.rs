@@ -616,7 +616,7 @@ fn keyword_problems(
     Ok(problems)
 }
 
-/// An input or output of a function.
+/// The name, type and shape of an input of a function. Outputs are described by the same class.
 #[pyclass(frozen, module = "pliant")]
 pub struct InputInfo {
     info: ValueInfo,

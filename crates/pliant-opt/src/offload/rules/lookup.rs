@@ -78,7 +78,7 @@ const TOTAL_ON_INTEGERS: [Op; 8] = [
     Op::new("relax.clip"),
     Op::new("relax.where"),
 ];
-/// The maximum number of operators that an elementwise function may have to be replaced by a lookup table.
+/// Maximum number of operators of an elementwise function that is replaced by a lookup table.
 const MAX_OPERATORS: usize = 64;
 
 /// The entry of the rule `lookup` in the table of offload rules.

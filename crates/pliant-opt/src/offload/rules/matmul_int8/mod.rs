@@ -144,7 +144,8 @@ impl Rule for MatmulInt8 {
 }
 
 impl MatmulInt8 {
-    /// Returns the packed form of a constant, and caches it. `None` if a column of the constant does not fit 8 bits.
+    /// Returns the packed form of a constant, and caches it. `None` if 8 bits cannot represent the
+    /// values of a column.
     fn packed_weights(
         &mut self,
         weights: &Tensor,
