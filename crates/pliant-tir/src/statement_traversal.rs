@@ -2,7 +2,8 @@
 
 use pliant_ir::tir::visit::{for_each_expr, for_each_operand};
 use pliant_ir::tir::{
-    BlockData, Buffer, BufferData, BufferRegion, Expr, ExprData, PrimFunc, Stmt, StmtData, Var,
+    BlockData, Buffer, BufferData, BufferRegion, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData,
+    Var,
 };
 use rustc_hash::FxHashMap;
 
@@ -282,6 +283,18 @@ pub fn uses_any(f: &PrimFunc, e: Expr, vars: &dyn Fn(Var) -> bool) -> bool {
         if let ExprData::Var(v) = f.expr(e) {
             found |= vars(*v);
         }
+    });
+    found
+}
+
+/// Whether an expression calls a packed function, a linked function or a kernel.
+pub fn calls_functions(f: &PrimFunc, e: Expr) -> bool {
+    let mut found = false;
+    for_each_expr(f, e, |e| {
+        found |= matches!(
+            f.expr(e),
+            ExprData::Call(Intrin::CallPacked | Intrin::CallExtern | Intrin::CallKernel, ..)
+        );
     });
     found
 }

@@ -18,7 +18,8 @@ use crate::check_bounds::recorded_unbounded_params;
 use crate::index_range_analysis::IndexFacts;
 use crate::lowering_error::LowerError;
 use crate::statement_traversal::{
-    ExprRewriter, direct_exprs, for_each_stmt, map_stmts, substitute_expr, uses_any,
+    ExprRewriter, calls_functions, direct_exprs, for_each_stmt, map_stmts, substitute_expr,
+    uses_any,
 };
 
 /// Replaces the divisions in all serial loops by counters where possible.
@@ -167,7 +168,7 @@ fn collect_unconditional_exprs(f: &PrimFunc, s: Stmt, exprs: &mut Vec<Expr>) -> 
         StmtData::Seq(list) => list.iter().all(|&s| collect_unconditional_exprs(f, s, exprs)),
         StmtData::Let(_, value, body) => {
             exprs.push(*value);
-            !has_calls(f, *value) && collect_unconditional_exprs(f, *body, exprs)
+            !calls_functions(f, *value) && collect_unconditional_exprs(f, *body, exprs)
         }
         StmtData::Alloc(_, body) => collect_unconditional_exprs(f, *body, exprs),
         _ => {
@@ -175,23 +176,11 @@ fn collect_unconditional_exprs(f: &PrimFunc, s: Stmt, exprs: &mut Vec<Expr>) -> 
             let mut ends = false;
             for_each_stmt(f, s, &mut |_, data| {
                 ends |= matches!(data, StmtData::Assert(..) | StmtData::While(..));
-                direct_exprs(data, |e| ends |= has_calls(f, e));
+                direct_exprs(data, |e| ends |= calls_functions(f, e));
             });
             !ends
         }
     }
-}
-
-/// Whether an expression calls a function.
-fn has_calls(f: &PrimFunc, e: Expr) -> bool {
-    let mut found = false;
-    for_each_expr(f, e, |e| {
-        found |= matches!(
-            f.expr(e),
-            ExprData::Call(Intrin::CallPacked | Intrin::CallExtern | Intrin::CallKernel, ..)
-        );
-    });
-    found
 }
 
 /// Returns the operands of an int64 division or remainder; `None` for other expressions.

@@ -13,7 +13,7 @@ use crate::access_guards::reads_memory;
 use crate::lowered_form_verifier::MAX_LANES;
 use crate::lowering_error::LowerError;
 use crate::statement_traversal::{
-    direct_exprs, for_each_stmt, for_each_value, map_stmts, uses_any,
+    calls_functions, direct_exprs, for_each_stmt, map_stmts, uses_any,
 };
 
 /// Vectorizes the loops of the kind `vectorized` where possible, and makes the others serial.
@@ -57,19 +57,7 @@ pub(crate) fn divides_in_vectors(f: &PrimFunc, op: BinOp, a: Expr, b: Expr) -> b
 /// Whether a loop body calls a packed function, a linked function or a kernel, which must run once per iteration.
 fn has_calls(f: &PrimFunc, body: Stmt) -> bool {
     let mut found = false;
-    for_each_stmt(f, body, &mut |_, data| {
-        direct_exprs(data, |e| {
-            for_each_value(f, e, &mut |e| {
-                found |= matches!(
-                    f.expr(e),
-                    ExprData::Call(
-                        Intrin::CallPacked | Intrin::CallExtern | Intrin::CallKernel,
-                        ..
-                    )
-                );
-            });
-        });
-    });
+    for_each_stmt(f, body, &mut |_, data| direct_exprs(data, |e| found |= calls_functions(f, e)));
     found
 }
 
