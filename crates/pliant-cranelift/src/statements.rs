@@ -5,7 +5,8 @@ use std::sync::Arc;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{BlockArg, InstBuilder, Value};
 use pliant_codegen::interrupt_polling::PollFrequency;
-use pliant_ir::tir::{BinOp, Expr, ExprData, ForKind, Intrin, Stmt, StmtData, Var};
+use pliant_ir::tir::{Expr, ExprData, ForKind, Intrin, Stmt, StmtData, Var};
+use pliant_tir::index_arithmetic::conjuncts;
 
 use crate::function_builder::{FuncGen, Gen, unsupported};
 use crate::value_representations::ExprValue;
@@ -77,12 +78,9 @@ impl FuncGen<'_, '_> {
             ExprData::Call(Intrin::Explain, args, _) => (args[0], &args[1..]),
             _ => (condition, [].as_slice()),
         };
-        let (mut conditions, mut failed) = (vec![condition], Vec::new());
-        while let Some(condition) = conditions.pop() {
-            if let &ExprData::Binary(BinOp::And, a, b) = self.f.expr(condition) {
-                conditions.extend([b, a]);
-                continue;
-            }
+        let (mut conditions, mut failed) = (Vec::new(), Vec::new());
+        conjuncts(self.f, condition, &mut conditions);
+        for condition in conditions {
             let holds = self.condition(condition)?;
             failed.push(self.b.ins().icmp_imm_s(IntCC::Equal, holds, 0));
         }

@@ -13,8 +13,7 @@ mod in_bounds_proofs;
 use pliant_ir::AttrValue;
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
-    BlockData, Buffer, BufferData, Expr, ExprData, IterKind, IterVar, PrimFunc, Scope, Stmt,
-    StmtData, Ty, Var, VarTy,
+    BlockData, Buffer, Expr, ExprData, IterKind, IterVar, PrimFunc, Stmt, StmtData, Ty, Var, VarTy,
 };
 use pliant_tensor::{CheckFailure, DType};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -263,15 +262,8 @@ impl Checker {
         if guards.is_empty() {
             return StmtData::While(checked, body);
         }
-        let (zero, one) = (f.int(0), f.int(1));
-        let condition_buffer = f.add_buffer(BufferData {
-            name: "go".into(),
-            dtype: DType::Bool,
-            shape: vec![one],
-            strides: Vec::new(),
-            elem_offset: None,
-            scope: Scope::Local,
-        });
+        let zero = f.int(0);
+        let condition_buffer = f.local_buffer("go", DType::Bool, 1);
         let store = f.store(condition_buffer, &[zero], checked);
         let before_loop = access_guards::wrap(f, &guards, store);
         // `unique_vars` renames the variables of this copy.

@@ -279,7 +279,7 @@ fn simplify_stmt(f: &mut PrimFunc, overflow: &OverflowAnalysis, s: Stmt) -> Opti
 
 /// Returns the condition of an assertion. If the expression also contains operands of the error message (`Intrin::Explain`), drops
 /// them.
-fn bare_condition(f: &PrimFunc, e: Expr) -> Expr {
+pub(crate) fn bare_condition(f: &PrimFunc, e: Expr) -> Expr {
     match f.expr(e) {
         ExprData::Call(Intrin::Explain, args, _) => args.first().copied().unwrap_or(e),
         _ => e,

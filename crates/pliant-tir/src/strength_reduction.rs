@@ -7,8 +7,7 @@
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
-    BinOp, Buffer, BufferData, Expr, ExprData, ForKind, Intrin, PrimFunc, Scope, Stmt, StmtData,
-    Ty, Var,
+    BinOp, Buffer, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Ty, Var,
 };
 use pliant_tensor::DType;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -122,17 +121,8 @@ fn find_counters(
 
 fn new_counter(f: &mut PrimFunc, dividend: Expr, divisor: Expr, parent: Option<usize>) -> Counter {
     let vars = ["quotient", "remainder"].map(|name| f.size_var(name));
-    let one = f.int(1);
-    let cells = ["next_quotient", "next_remainder"].map(|name| {
-        f.add_buffer(BufferData {
-            name: name.into(),
-            dtype: DType::Int64,
-            shape: vec![one],
-            strides: Vec::new(),
-            elem_offset: None,
-            scope: Scope::Local,
-        })
-    });
+    let cells =
+        ["next_quotient", "next_remainder"].map(|name| f.local_buffer(name, DType::Int64, 1));
     Counter { dividend, divisor, parent, vars, cells }
 }
 

@@ -8,7 +8,7 @@ use pliant_diag::Span;
 use pliant_tensor::{DType, round_to_bf16, round_to_f16};
 use rustc_hash::FxHashMap;
 
-use super::buffer::{Buffer, BufferData};
+use super::buffer::{Buffer, BufferData, Scope};
 use super::expr::{BinOp, Expr, ExprData, Ty, Var, VarData, VarTy};
 use super::intrin::{Intrin, IntrinResult};
 use super::stmt::{Stmt, StmtData};
@@ -114,6 +114,19 @@ impl PrimFunc {
     /// Adds a buffer, and returns its id.
     pub fn add_buffer(&mut self, data: BufferData) -> Buffer {
         self.buffers.push(data)
+    }
+
+    /// Adds a buffer of `size` elements in local memory. Code generators keep small ones in registers.
+    pub fn local_buffer(&mut self, name: impl Into<Arc<str>>, dtype: DType, size: i64) -> Buffer {
+        let shape = vec![self.int(size)];
+        self.add_buffer(BufferData {
+            name: name.into(),
+            dtype,
+            shape,
+            strides: Vec::new(),
+            elem_offset: None,
+            scope: Scope::Local,
+        })
     }
 
     /// Adds a compact row-major buffer in global memory.

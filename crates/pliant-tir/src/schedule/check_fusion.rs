@@ -3,11 +3,13 @@
 //! Operators such as `gather_elements` check all indices in a stage of their own. Fused, the loop loads each index once, and the
 //! memory of the indices is read once. Limits of the indices that follow from the checks are removed.
 
-use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, PrimFunc, StmtData};
+use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, PrimFunc, StmtData};
 use rustc_hash::FxHashMap;
 
-use super::loop_nest_stages::{Body, Item, Stage, loads_from};
+use super::loop_nest_stages::{Body, Item, Stage};
 use crate::access_guards::Guard;
+use crate::index_arithmetic::conjuncts;
+use crate::simplify_loop_functions::bare_condition;
 use crate::statement_traversal::ExprRewriter;
 
 /// Fuses the stages in `items` that only check conditions with the stages that follow them, where possible.
@@ -58,13 +60,9 @@ fn only_checks(f: &PrimFunc, s: &Stage) -> bool {
         && matches!(&s.body, Body::Other(body) if matches!(f.stmt(*body), StmtData::Seq(list) if list.is_empty()))
 }
 
-/// Whether the guards or the value of a stage read a buffer.
+/// Whether a stage reads a buffer.
 fn reads_buffer(f: &PrimFunc, s: &Stage, buffer: Buffer) -> bool {
-    let mut exprs: Vec<Expr> = s.guards.iter().map(Guard::expr).collect();
-    if let Body::Store { indices, value, .. } = &s.body {
-        exprs.extend(indices.iter().copied().chain([*value]));
-    }
-    exprs.into_iter().any(|e| loads_from(f, e, buffer))
+    s.accesses(f).iter().any(|&(b, _, writes)| b == buffer && !writes)
 }
 
 /// Adds guards in front of the guards of a stage. The stage uses the variables that the new guards bind, instead of loading the
@@ -110,18 +108,16 @@ impl KnownBounds {
         let mut conditions: Vec<Expr> = Vec::new();
         for guard in guards {
             if let Guard::Check(condition, _) = guard {
-                conditions.push(*condition);
+                conjuncts(f, bare_condition(f, *condition), &mut conditions);
             }
         }
-        while let Some(condition) = conditions.pop() {
-            match f.expr(condition) {
-                ExprData::Call(Intrin::Explain, args, _) => conditions.push(args[0]),
-                &ExprData::Binary(BinOp::And, a, b) => conditions.extend([a, b]),
-                &ExprData::Binary(BinOp::Lt, a, b) => known.below.push((a, b)),
-                &ExprData::Binary(BinOp::Le, a, b) if f.as_int(a) == Some(0) => {
+        for condition in conditions {
+            match *f.expr(condition) {
+                ExprData::Binary(BinOp::Lt, a, b) => known.below.push((a, b)),
+                ExprData::Binary(BinOp::Le, a, b) if f.as_int(a) == Some(0) => {
                     known.non_negative.push(b);
                 }
-                &ExprData::Binary(BinOp::Ge, a, b) if f.as_int(b) == Some(0) => {
+                ExprData::Binary(BinOp::Ge, a, b) if f.as_int(b) == Some(0) => {
                     known.non_negative.push(a);
                 }
                 _ => {}

@@ -6,9 +6,7 @@
 //! the sums of the chunks are added in float64. A single scalar result is accumulated in float64. Vectors of adjacent results are
 //! accumulated in their own type.
 
-use pliant_ir::tir::{
-    BinOp, Buffer, BufferData, Expr, ExprData, Intrin, PrimFunc, Scope, Stmt, StmtData, Ty,
-};
+use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty};
 use pliant_tensor::DType;
 use rustc_hash::FxHashMap;
 
@@ -26,15 +24,7 @@ use crate::code_generator_vectors::{has_widest_vectors, vector_bytes};
 const FLOAT32_SUM_LENGTH: i64 = 1024;
 
 fn new_accumulator(f: &mut PrimFunc, dtype: DType, lanes: i64) -> Buffer {
-    let shape = vec![f.int(lanes)];
-    f.add_buffer(BufferData {
-        name: "acc".into(),
-        dtype,
-        shape,
-        strides: Vec::new(),
-        elem_offset: None,
-        scope: Scope::Local,
-    })
+    f.local_buffer("acc", dtype, lanes)
 }
 
 /// Emits all loops of a reduction as serial loops. `vector` is the position of the vectorized axis.

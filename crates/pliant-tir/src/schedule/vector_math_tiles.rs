@@ -15,9 +15,7 @@
 //! points below [`MIN_POINTS`], for which a call is slower. Conversions from and to float16, and from float32 to bfloat16 and to
 //! 8- and 16-bit integers, use vector math functions, too.
 
-use pliant_ir::tir::{
-    BinOp, Buffer, BufferData, Expr, ExprData, Intrin, PrimFunc, Scope, Stmt, StmtData, Ty, Var,
-};
+use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty, Var};
 use pliant_kernel_api::vector_math_functions::{
     VectorMathFunction, VectorMathOperation, vector_math_function_for,
 };
@@ -240,15 +238,7 @@ fn reads_other_points(f: &PrimFunc, (buffer, indices, value): Store<'_>) -> bool
 
 /// Creates the local buffer of a tile, with `size` elements.
 pub(super) fn new_tile(f: &mut PrimFunc, dtype: DType, size: i64) -> Buffer {
-    let shape = vec![f.int(size)];
-    f.add_buffer(BufferData {
-        name: "tile".into(),
-        dtype,
-        shape,
-        strides: Vec::new(),
-        elem_offset: None,
-        scope: Scope::Local,
-    })
+    f.local_buffer("tile", dtype, size)
 }
 
 /// Emits a call of a vector math function (`pliant_vec_*`). `elements` are the first element of the results and of each operand,
