@@ -6,12 +6,15 @@
 //! that model for the actual ranks, as an ordinary program with symbolic sizes. If the ranks are
 //! not sufficient, it imports the model for the actual sizes and small integer values.
 //!
-//! | module | owns |
+//! Nodes in the graphs of an `If`, `Loop`, `Scan` or `SequenceMap` are deferred one by one, like other nodes. The whole `If` or
+//! loop is deferred only if its own converter fails, and not if the import of a node inside it fails.
+//!
+//! | module | content |
 //! |---|---|
-//! | `emit_call` | emits the call for a deferred node |
+//! | `defer_node` | decides whether a node that cannot be converted is deferred, and emits the call for it |
 //! | `infer_results` | infers the result types of a deferred node by importing it for several ranks |
 
-mod emit_call;
+mod defer_node;
 mod infer_results;
 
 use pliant_ir::{DType, IRModule};

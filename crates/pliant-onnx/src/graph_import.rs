@@ -4,11 +4,11 @@ mod constants_and_outputs;
 mod declared_type_checks;
 mod import_options;
 mod inputs_and_initializers;
-mod large_size_symbols;
 mod name_scopes;
 mod node_conversion;
 mod node_source_spans;
 mod result_shape_checks;
+mod size_symbols;
 
 use std::sync::Arc;
 
@@ -43,9 +43,9 @@ use crate::value_origins::{Origin, Origins};
 
 pub use import_options::{DimSpec, ImportOptions, Imported};
 pub(crate) use inputs_and_initializers::constant_value;
-use large_size_symbols::SizeSymbols;
 pub(crate) use node_conversion::{operator_name, unknown_operator};
 use node_source_spans::SourceSpans;
+use size_symbols::SizeSymbols;
 
 /// Imports a model as a module with the function `main`.
 ///

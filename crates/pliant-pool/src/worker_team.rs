@@ -1,4 +1,5 @@
-//! [`Team`]: a handle to worker threads that survives `fork`, and the functions that run loops on them.
+//! [`Team`]: a handle to worker threads that survives `fork`, and the functions that run loops on them. `worker_threads.rs` decides
+//! whether a loop runs in parallel.
 
 use std::any::Any;
 use std::mem::transmute;

@@ -1,4 +1,16 @@
 //! The worker threads of a team in one process: how they wait, sleep and wake, and how they receive loops.
+//!
+//! `Workers::run` decides at run time whether a parallel loop is distributed. Work is counted in grains of about a microsecond. A
+//! loop runs serially, on the calling thread alone, if
+//! - it has at most one iteration, or less than two grains of work;
+//! - the team has no workers;
+//! - it has less than 400 grains, and a worker was probably preempted in the last 30 ms (`preemption_backoff.rs`);
+//! - the team already runs a loop: one that encloses this loop, or a loop of another thread;
+//! - all workers sleep, and it has less than `MIN_GRAINS_TO_WAKE` grains. The workers are woken for the next loop.
+//!
+//! Otherwise, `chunks` decides into how many chunks the loop is split: `CHUNKS_PER_THREAD` for each thread of the team, or one if a
+//! thread would get less than `MIN_GRAINS_TO_SPLIT` grains, but never more chunks than grains or iterations. All threads of the
+//! team claim chunks. `team_size.rs` determines how many threads the global team has.
 
 use std::sync::Arc;
 use std::thread::{JoinHandle, Thread};

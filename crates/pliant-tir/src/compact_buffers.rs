@@ -23,7 +23,7 @@ use crate::statement_traversal::{
     map_stmts,
 };
 
-/// Shrinks the allocated buffers of a scheduled function.
+/// Shrinks the allocated buffers of a function if a user has scheduled it.
 ///
 /// # Errors
 /// None.
@@ -76,8 +76,8 @@ fn make_shared_writes_serial(f: &mut PrimFunc, s: Stmt) -> Stmt {
     })
 }
 
-/// Zero-fills the buffers of a scheduled function that are not provably written before they are read. Runs after
-/// [`crate::partition_loops`], because conditions hide writes.
+/// Zero-fills the buffers of a function that are not provably written before they are read, if a user has scheduled the function.
+/// Runs after [`crate::partition_loops`], because conditions hide writes.
 ///
 /// # Errors
 /// None.

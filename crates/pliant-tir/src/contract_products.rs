@@ -1,5 +1,5 @@
-//! ContractProducts: replaces `C[i] = C[i] + a * b` by a fused multiply-add in scheduled functions. The kernel library also
-//! computes it with one fused multiply-add.
+//! ContractProducts: replaces `C[i] = C[i] + a * b` by a fused multiply-add in functions that a user has scheduled
+//! (`tir.is_scheduled`). The kernel library also computes it with one fused multiply-add.
 
 use pliant_ir::tir::{BinOp, ExprData, Intrin, PrimFunc, StmtData};
 use pliant_machine::isa::{Isa, isa};
@@ -8,7 +8,8 @@ use crate::lowering_error::LowerError;
 use crate::lowering_pipeline::is_scheduled;
 use crate::statement_traversal::map_stmts;
 
-/// Replaces the accumulations of float products in a scheduled function by fused multiply-adds, if the CPU has them.
+/// Replaces the accumulations of float products by fused multiply-adds, if a user has scheduled the function and the CPU has the
+/// instruction.
 ///
 /// # Errors
 /// None.

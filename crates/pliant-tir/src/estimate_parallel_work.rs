@@ -1,5 +1,7 @@
-//! EstimateParallelWork: estimates the work of an iteration of each parallel loop of a scheduled function. From this estimate, the
-//! worker team decides whether to run the loop in parallel.
+//! EstimateParallelWork: estimates the work of an iteration of each parallel loop of a function that a user has scheduled
+//! (`tir.is_scheduled`). From this estimate, the worker team decides whether to run the loop in parallel
+//! (`pliant-pool/src/worker_threads.rs`). The parallel loops that DefaultSchedule emits in other functions need no estimate: each
+//! of their iterations takes about a microsecond.
 
 use pliant_ir::AttrValue;
 use pliant_ir::tir::{ForKind, PrimFunc, Stmt, StmtData};
@@ -16,7 +18,7 @@ const STORES_PER_GRAIN: i64 = 500;
 /// Maximum estimated work of one iteration of a parallel loop, in grains of about a microsecond. Larger estimates are clamped.
 const MAX_GRAINS: i64 = 1 << 20;
 
-/// Adds the annotation [`PARALLEL_GRAIN`] to the parallel loops of a scheduled function that do not have it.
+/// Adds the annotation [`PARALLEL_GRAIN`] to parallel loops without it, if a user has scheduled the function.
 ///
 /// # Errors
 /// None.

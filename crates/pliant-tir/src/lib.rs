@@ -16,10 +16,10 @@
 //! | `code_generator_vectors` | the vectors of the code generator for which a function is lowered |
 //! | `schedule/` | DefaultSchedule: emits efficient loops for stages, which are loop nests around one block |
 //! | `accessed_region`, `index_arithmetic` | the region of a buffer that a statement accesses; linear indices |
-//! | `compact_buffers` | CompactBuffers: shrinks buffers of scheduled functions to the region that a loop uses |
-//! | `contract_products` | ContractProducts: fused multiply-add in the accumulations of scheduled functions |
-//! | `estimate_parallel_work` | EstimateParallelWork: the work of an iteration of parallel loops of scheduled functions |
-//! | `partition_loops` | PartitionLoops: splits loops of scheduled functions so that conditions disappear |
+//! | `compact_buffers` | CompactBuffers: shrinks buffers of user-scheduled functions to the region that a loop uses |
+//! | `contract_products` | ContractProducts: fused multiply-add in the accumulations of user-scheduled functions |
+//! | `estimate_parallel_work` | EstimateParallelWork: the work of an iteration of parallel loops of user-scheduled functions |
+//! | `partition_loops` | PartitionLoops: splits loops of user-scheduled functions so that conditions disappear |
 //! | `lower_block_init`, `convert_blocks_to_loops` | LowerInitBlock and ConvertBlocksToLoops: replace blocks by statements in plain loops |
 //! | `unroll_loops`, `flatten_buffers`, `simplify_loop_functions`, `vectorize_loops` | lower loops to the lowered form |
 //! | `strength_reduction` | ReduceStrength: replaces divisions that depend on a loop variable by counters |

@@ -1,5 +1,5 @@
-//! PartitionLoops: splits each loop of a scheduled function into a first part, in which conditions in its body always hold, and the
-//! rest.
+//! PartitionLoops: splits each loop of a function that a user has scheduled (`tir.is_scheduled`) into a first part, in which
+//! conditions in its body always hold, and the rest.
 //!
 //! A split whose factors do not divide the extent of a loop guards its blocks by conditions such as `i_0 * 4 + i_1 < n`, which hold
 //! except in the last iterations of the outer loop. In the first part, the conditions are removed, so that inner loops are
@@ -20,7 +20,7 @@ use crate::statement_traversal::{
 /// Maximum number of nested loops that are partitioned. Each partitioned loop doubles the code inside it.
 const MAX_DEPTH: usize = 3;
 
-/// Partitions the loops of a scheduled function.
+/// Partitions the loops of a function if a user has scheduled it.
 ///
 /// # Errors
 /// None.

@@ -1,4 +1,8 @@
 //! Creates the constants, variables and outputs of the function `main`.
+//!
+//! `Importer::bind` binds the results of operator calls to variables. It also gives symbols to unknown dims, such as the number of
+//! nonzero elements that `NonZero` finds: `size_symbols.rs` creates the symbols, and `bind` inserts a `match_cast` after the
+//! variable, which defines them.
 
 use pliant_ir::relax::{Expr, TypeData};
 use pliant_tensor::Tensor;
@@ -23,8 +27,8 @@ impl Importer<'_> {
         *self.constants.entry(key).or_insert_with(|| builder.func_mut().constant(tensor.clone()))
     }
 
-    /// Binds an expression to a variable that is named after the node's first output. In the type of the variable, unknown dims and
-    /// dims with large symbolic expressions are replaced by new symbols.
+    /// Binds an expression to a variable that is named after the node's first output. If dims of its type are unknown or large size
+    /// expressions, inserts a `match_cast` to a type with new symbols for them, and returns the variable of the `match_cast`.
     pub(crate) fn bind(&mut self, value: Expr, node: &NodeProto) -> Expr {
         let hint = identifier(node.output.first().map_or("", String::as_str), "lv");
         let var = self.builder.emit_named(value, &hint);

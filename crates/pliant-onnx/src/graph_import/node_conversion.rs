@@ -1,5 +1,9 @@
 //! Converts the nodes of a graph in order. A node either calls an operator, which has a converter, or a function of the model,
 //! which is inlined.
+//!
+//! If a converter fails because too little is known about the operands, the node is imported at run time, when the operands exist
+//! (`deferred_node/defer_node.rs`). This fallback is in `node_outputs`. It also applies to `If` and `Loop`, but first to the
+//! nodes in their graphs.
 
 use rustc_hash::FxHashMap;
 

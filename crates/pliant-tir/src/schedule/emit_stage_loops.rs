@@ -2,12 +2,13 @@
 //! lanes), vectorizes, and adds scalar loops for the remaining iterations.
 //!
 //! This file decides which axes of a stage become a parallel loop. A vectorized elementwise stage whose axes are fused into one is
-//! parallel over chunks of this axis (`parallel_chunks`). Other stages are parallel over leading spatial axes (`parallel_rows`) and
-//! serial over the rest. A stage without such axes gets serial loops, and so does a fused axis that is known to be no longer than
-//! one chunk. A chunk takes about a microsecond ([`grain`] operations). At run time, the worker team runs a loop of a single chunk
-//! on the calling thread (`pliant-pool/src/worker_team.rs`), and divides others among the threads (`worker_threads.rs`). Row groups
-//! (`row_group_fusion`), reductions to few results (`partial_reductions`), reductions over columns (`reduction_loops`), transposes
-//! (`transpose_blocking`) and stages that are split over their only axis (`loop_splitting`) have parallel loops of their own.
+//! parallel over chunks of this axis (`parallel_chunks`). Other stages are parallel over leading spatial axes (`parallel_rows`)
+//! and serial over the rest. A stage without such axes gets serial loops, and so does a fused axis that is known to be no longer
+//! than one chunk. A chunk is one iteration of the parallel loop and takes about a microsecond ([`grain`] operations). At run
+//! time, the worker team decides whether such a loop runs on the calling thread alone, and into how many parts it is divided among
+//! the threads (`Workers::run` and `chunks` in `pliant-pool/src/worker_threads.rs`). Row groups (`row_group_fusion`), reductions
+//! to few results (`partial_reductions`), reductions over columns (`reduction_loops`), transposes (`transpose_blocking`) and
+//! stages that are split over their only axis (`loop_splitting`) have parallel loops of their own.
 
 use std::ops::Range;
 

@@ -1,4 +1,12 @@
-//! Emits calls of the runtime function [`host_function_names::NODE`] for nodes that are imported at run time.
+//! Decides whether a node that its converter could not convert is imported at run time instead (`defer_node`), and emits the call
+//! of the runtime function [`host_function_names::NODE`] for it.
+//!
+//! The node is not deferred, so that the import fails, if
+//! - this import itself runs at run time, for a deferred node;
+//! - the failure is an internal error, or has already been reported, as that of a node inside an `If` or a loop;
+//! - an operand, or an outer value that a graph of the node reads, is a sequence, an optional or a tensor of a narrow type;
+//! - the node is invalid, although the ranks and element types of all operands are known;
+//! - trial imports for several ranks, sizes and values show that the import at run time would fail, too (`infer_results.rs`).
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr, TensorShape, TypeData};

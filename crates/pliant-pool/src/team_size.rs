@@ -1,5 +1,7 @@
 //! The number of threads of worker teams, determined from the available CPUs and environment variables.
 //!
+//! The number of chunks into which one loop is split is not decided here, but in `worker_threads.rs`.
+//!
 //! Options override this number: `CompileOptions::threads` in Rust (`threads` in Python, `--threads` on the command line), and the
 //! field `threads` of `pliant_options` in C. The program then uses the team with that number of threads
 //! ([`shared_team`](crate::shared_team)). `VmOptions::team` selects the team of a single VM.

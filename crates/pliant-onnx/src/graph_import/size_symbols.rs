@@ -1,5 +1,12 @@
-//! Replaces large size expressions by new symbols. Without this, each node of a chain would repeat the size computations of all
-//! previous nodes.
+//! Decides which dims of a node's results become new symbols.
+//!
+//! - Unknown dims: if only the rank of a result is known, as for the data-dependent results of `NonZero` and `Unique`, every dim
+//!   becomes a new symbol (`type_with_size_symbols`). `Importer::bind` in `constants_and_outputs.rs` inserts the `match_cast` that
+//!   defines the symbols at run time. If the rank is unknown, no symbols are created.
+//! - Large size expressions: without new symbols for them, each node of a chain would repeat the size computations of all previous
+//!   nodes. `type_with_size_symbols` replaces those in types, `with_size_symbols` those in folded shape computations.
+//!
+//! For programs that do not come from ONNX, the pass `MatchUnknownShapes` of `pliant-opt` names unknown dims.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{TensorShape, Type, TypeData, Var};
@@ -12,7 +19,7 @@ use crate::imported_value::Value;
 /// Number of nodes of a symbolic size expression from which on the import replaces the expression by a new symbol.
 const MAX_TERM_NODES: usize = 128;
 
-/// The symbols that have been introduced in place of large symbolic sizes.
+/// The symbols that have been introduced in place of large size expressions.
 #[derive(Debug, Default)]
 pub(super) struct SizeSymbols {
     /// For each replaced term, the symbol that replaces it, and the number of nested blocks and functions that were open when the
