@@ -1,10 +1,14 @@
 //! Passes that decide which tensors share memory, when memory is freed, and where sharing requires a copy.
 //!
+//! Only `dataflow_use_inplace_calls` lets the result of a call reuse the memory of an operand of that call. It is in no pipeline
+//! and runs only when called. `plan_memory`, which is in the default pipeline, lets a tensor reuse the memory of another one whose
+//! last use is an earlier call. The other passes of this folder are in the default pipeline, too.
+//!
 //! | module | what |
 //! |---|---|
 //! | `copy_aliased_results` | copy results that are views of parameters |
 //! | `copy_written_views` | copy views to whose memory in-place calls may write |
-//! | `dataflow_use_inplace_calls` | write results to the memory of operands that are not read afterwards |
+//! | `dataflow_use_inplace_calls` | write results to the memory of operands that are not read afterwards; in no pipeline |
 //! | `kill_after_last_use` | free tensors and storages after their last use |
 //! | `lower_alloc_tensor` | give unplanned tensors a storage of their own |
 //! | `plan_memory` | share storages between tensors |

@@ -293,11 +293,13 @@ fn ellipses_in_examples_match_any_text() {
     }
 }
 
-/// Returns the documentation of a file as Markdown, with links to Rust items as plain text.
+/// Returns the documentation of a file as Markdown, with links to Rust items as plain text. Omits the last section if it is
+/// `# Files`, the table of the source files of a pass.
 fn sections(text: &str) -> String {
     let mut out = String::new();
     let mut code = false;
-    for line in text.lines().map_while(|line| line.strip_prefix("//!")) {
+    let lines = text.lines().map_while(|line| line.strip_prefix("//!"));
+    for line in lines.take_while(|line| *line != " # Files") {
         let line = line.strip_prefix(' ').unwrap_or(line);
         code ^= line.starts_with("```");
         match line.strip_prefix("# ") {
@@ -424,9 +426,24 @@ fn doc(name: &str) -> &'static str {
     table.or_else(|| Some(pliant_opt::passes::with_parameters(name)?.1)).unwrap_or_default()
 }
 
+/// Returns the names of the pipelines that contain a pass.
+fn pipelines_with(name: &str) -> String {
+    let contains = |pipeline: &str| {
+        pipelines::steps(pipeline).is_some_and(|steps| steps.iter().any(|step| step.name == name))
+    };
+    let names = pipelines::NAMES.iter().filter(|pipeline| contains(pipeline));
+    let names: Vec<String> = names.map(|pipeline| format!("`{pipeline}`")).collect();
+    match names.as_slice() {
+        [] => "no pipeline, only when called".into(),
+        [one] => format!("the pipeline {one}"),
+        all => format!("the pipelines {}", all.join(", ")),
+    }
+}
+
 fn write_pass(page: &mut String, name: &str, d: &Documented) -> std::fmt::Result {
     writeln!(page, "\n### {name}\n")?;
     writeln!(page, "| | |\n|---|---|\n| source | `crates/pliant-opt/src/{}` |", d.path)?;
+    writeln!(page, "| runs in | {} |", pipelines_with(name))?;
     if let Some(info) = pliant_opt::passes::find(name) {
         if !info.aliases.is_empty() {
             writeln!(page, "| other names | {} |", info.aliases.join(", "))?;
@@ -442,7 +459,7 @@ fn write_pass(page: &mut String, name: &str, d: &Documented) -> std::fmt::Result
             }
         }
     } else {
-        writeln!(page, "| parameters | required: no pipeline and no command line creates it |")?;
+        writeln!(page, "| parameters | required, so the command line cannot create the pass |")?;
     }
     if name != d.name {
         return writeln!(

@@ -59,6 +59,21 @@
 //! # Never
 //! Rejects a program because of a property that it cannot prove; such a property is checked at run time. Omits a check of a
 //! property that is not proved.
+//!
+//! # Files
+//! | file | content |
+//! |---|---|
+//! | `lower_function` | lowers one function: inserts the calls that fill the shape heap, and replaces symbolic operands by reads |
+//! | `shape_heap` | the slots of the shape heap at compile time: which are filled, and which terms must wait for symbols |
+//! | `shape_functions` | generates the loop functions that compute sizes from other sizes |
+//! | `linear_scalar_expressions` | computes scalars such as `i + 1` from scalar parameters, without the shape heap |
+//! | `type_checks` | emits the run-time checks of types, which also define symbols |
+//! | `known_argument_types` | finds argument checks of private functions that the types at all call sites prove |
+//! | `tail_call_result_checks` | moves checks of a function's result in front of the call that computes it |
+//! | `size_upper_bound_checks` | generates the checks of `tir_var_upper_bound` |
+//! | `allocated_tensor_dims` | the dims and first writers of allocated tensors, for error messages |
+//!
+//! At run time, `pliant-vm/src/builtins/shape_heap.rs` implements the builtins that allocate, fill and read the shape heap.
 
 mod allocated_tensor_dims;
 mod known_argument_types;

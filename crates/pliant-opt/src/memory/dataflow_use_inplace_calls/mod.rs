@@ -1,7 +1,8 @@
 //! # What it does
 //! Lets a call in a dataflow block write its result to the memory of an operand whose last use is this call. The operand must be
 //! a tensor that the block has computed and that shares memory with no other value. Its sizes and data type must provably equal
-//! those of the result. Such calls become `R.call_tir_inplace` of a loop function that writes to its input.
+//! those of the result. Such calls become `R.call_tir_inplace` of a loop function that writes to its input. No pipeline contains
+//! this pass: it runs only when called.
 //!
 //! # Before
 //! ```python

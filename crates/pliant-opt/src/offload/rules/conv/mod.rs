@@ -46,6 +46,15 @@
 //!
 //! # Never
 //! Moves an epilogue out of its dataflow block, or a convolution past a call that may write to its operands.
+//!
+//! # Files
+//! | file | content |
+//! |---|---|
+//! | `conv_matcher` | recognises convolutions and epilogues: bias, residual (channels last, not transposed), activation |
+//! | `conv_kernel_call` | creates the kernel calls |
+//! | `pack_constant_weights` | packs constant weights at compile time |
+//! | `pack_non_constant_weights` | emits the loop function that packs other weights in each call |
+//! | `transposed_conv_phases` | decomposes transposed convolutions into ordinary ones |
 
 pub(crate) mod conv_kernel_call;
 pub(crate) mod conv_matcher;
