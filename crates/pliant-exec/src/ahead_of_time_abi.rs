@@ -4,6 +4,9 @@
 //! constants, without loop functions), to the machine code of its loop functions, and to a table of imports: the addresses of the
 //! functions of the run-time library that the program calls. Kernels and groups of packed functions are symbols, so that a linker
 //! omits those that the program does not call. The run-time library finds small functions by name.
+//!
+//! The run-time library accepts exactly one version, [`PROGRAM_HEADER_VERSION`]. `Program::link` in `pliant-runtime/src/program.rs`
+//! checks it, and reports other versions with the error `Incompatible`.
 
 use std::sync::atomic::AtomicUsize;
 

@@ -9,6 +9,10 @@
 //! All numbers are little-endian. Sections follow in the order of the table. Each section starts at the next multiple of 64, after
 //! zero padding, and the last section ends the file. Every bit is either covered by a checksum or has a fixed value, so a file with
 //! one flipped bit is rejected. Tensors in the constants section can be used without copying, for example in a mapped file.
+//!
+//! Exactly one version is accepted, `VERSION`. Files with an older or a newer version are rejected with `ExecError::Version`; there
+//! is no conversion (`check_header`). If the version and the checksum of the header match, the schema hash is compared. It
+//! identifies the encoding of the program section. A file with another schema hash is rejected with `ExecError::Format`.
 
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};

@@ -2,7 +2,7 @@
 //! the kernel implies.
 //!
 //! [`View::within`] checks that offset, dims and strides of a view stay inside its buffer, since
-//! the call may come from an untrusted executable file. [`Call::check`] checks attributes, data
+//! the call may come from a hostile executable file. [`Call::check`] checks attributes, data
 //! types, ranks, strides, sizes and alignment, and that no result overlaps another operand. The
 //! entry points of kernels (`pliant-kernels/src/kernel_entry_points.rs`) make both checks before a
 //! kernel accesses memory.

@@ -1,5 +1,9 @@
 //! The description of the host CPU: vector instructions, cache sizes, cores, and computing rates.
-//! All heuristics use it.
+//! The heuristics of kernels, offload rules and schedules use it.
+//!
+//! All crates of higher layers may read the description: the compiler at compile time, the kernels
+//! at run time. The worker team (`pliant-pool`) does not use it. Its limits for parallel loops are
+//! constants in `pliant-pool/src/worker_threads.rs`.
 //!
 //! Kernels and schedules choose block sizes, pieces and algorithms by [`Machine`], not by the name
 //! of a CPU. Measured rates of microarchitectures are in [`core_compute_rates::CPUS`]. Other CPUs

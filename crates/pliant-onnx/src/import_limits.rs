@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 /// Resource limits of an import. The defaults accept every model that fits in the memory of the
-/// machine. A service that imports untrusted files should set lower limits.
+/// machine. A service that imports files that may be hostile should set lower
+/// limits.
 ///
 /// # Examples
 /// ```

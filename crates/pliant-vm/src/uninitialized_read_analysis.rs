@@ -1,5 +1,6 @@
 //! Analyses the first use of a newly allocated tensor. Memory is reused, so a tensor must be zero-filled on allocation if an
-//! element may be read before it is written. The linker runs this analysis itself, because bytecode is untrusted.
+//! element may be read before it is written. The linker runs this analysis itself, because the bytecode may come from a
+//! hostile file.
 
 use pliant_exec::{Arg, ArgValue, Executable, FuncDef, Instr, Reg, VmFunction};
 

@@ -32,7 +32,7 @@ Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 class Limits:
     """The resource limits of an import. A file that exceeds a limit is rejected with
     ``CompileError``. The defaults accept every model that fits in memory. A service that accepts
-    untrusted files should set lower limits.
+    files that may be hostile should set lower limits.
 
     Raises ``TypeError`` for a limit that is not a number, and ``ValueError`` for a negative one.
     """

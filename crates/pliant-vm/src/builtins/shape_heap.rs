@@ -1,5 +1,8 @@
 //! Builtins on shapes and on the shape heap, which stores the values of a function's symbolic dims.
 //!
+//! The compiler assigns the slots: `pliant-opt/src/lower/vm_shape_lower/shape_heap.rs`, in the pass that emits the calls of these
+//! builtins.
+//!
 //! The heap is an `int64` tensor with one slot per symbol or derived size. A context string describes the checked value in error
 //! messages:
 //! - Line 1 names the value: `main: 'mask'` (function and parameter).

@@ -1,6 +1,6 @@
 //! The compile-time state of the shape heap, the tensor that contains symbolic sizes at run time: the slot of each term, the
 //! slots that are filled at the current position of the function, and the terms that cannot be computed until their symbols are
-//! defined.
+//! defined. The builtins that use the tensor at run time are in `pliant-vm/src/builtins/shape_heap.rs`.
 
 use pliant_ir::{Sym, SymArena, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};

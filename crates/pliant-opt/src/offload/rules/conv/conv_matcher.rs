@@ -1,6 +1,15 @@
 //! Recognises convolutions that the kernel `conv` supports, and their epilogues. Decides whether a convolution uses Winograd's
 //! algorithm, for which the compiler transforms the filters. The kernel chooses among its other implementations at run time
 //! (`pliant-kernels/src/algorithm_selection/convolution.rs`).
+//!
+//! `extend_epilogue` attaches the operators that follow a convolution in its dataflow block, one after the other:
+//! - a bias: an added tensor with one element for each channel, if there is no bias, residual or activation yet;
+//! - a residual: any other added tensor that has the type of the result, if there is no residual or activation yet, the layout is
+//!   channels last, and the convolution is not transposed. So the sum of two convolutions becomes the residual of one of them;
+//! - an activation, which may consist of several operators.
+//!
+//! Nothing else may read the result to which an operator is applied, the operator must not change the type of the result, and no
+//! call with side effects may lie between the convolution and the operator.
 
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, Attrs, DType, Op};
