@@ -12,7 +12,8 @@ use pliant_runtime::npy;
 
 use crate::Failure;
 
-/// The Python script that runs a model on a peer. Its argument is a folder with `job.json`.
+/// The Python script that runs a model with a peer: another runtime, such as ONNX Runtime. Its argument is a folder with
+/// `job.json`.
 const PEER_SCRIPT: &str = include_str!("peer_runtime.py");
 /// The exit code of the Python script if the peer is not installed.
 const PEER_MISSING: i32 = 3;

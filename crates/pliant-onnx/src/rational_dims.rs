@@ -204,8 +204,9 @@ impl Node<'_, '_> {
         Some(SymTensor { elems, ..r.numerators.clone() })
     }
 
-    /// Folds an addition, subtraction, multiplication or division of inputs 0 and 1. `None` if the floating-point result would be
-    /// rounded more than once.
+    /// Folds an addition, subtraction, multiplication or division of inputs 0 and 1 to exact quotients of symbolic terms, if one of
+    /// them is a [`RationalTensor`]. `None` if the floats that the model computes might be rounded more than once between the sizes
+    /// and the result, because they could then differ from the exact quotients by so much that rounding to an integer differs.
     pub(crate) fn fold_rational(&mut self, fold: FoldOp) -> Option<Value> {
         if !self.is_rational(0) && !self.is_rational(1) {
             return None;

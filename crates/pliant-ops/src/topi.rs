@@ -81,9 +81,10 @@ fn reject_constant_arrays(func: &Function, op: Op, args: &[Expr]) -> Result<(), 
 }
 
 impl LegalizeCtx<'_> {
-    /// The tensor in `existing_tensors` for the operand `e`. If its dims differ from `dims`, which the operator assumes, returns a
-    /// view with the dims `dims` and run-time checks that they are equal. A number becomes a tensor of rank 0. `None` if the call
-    /// is not lowered over existing tensors, or if `e` is neither one of them nor a number.
+    /// Returns the tensor that `existing_tensors` contains for the operand `e`. The operator assumes that its dims are `dims`. If
+    /// they are other terms, returns a view of the tensor with the dims `dims`, and with run-time checks that its dims are equal to
+    /// them. A number becomes a tensor of rank 0. `None` if the call is not lowered over existing tensors, or if `e` is neither one
+    /// of them nor a number.
     pub(crate) fn existing_tensor(&mut self, e: Expr, dims: &[Sym]) -> Option<te::Tensor> {
         let existing_tensors = self.existing_tensors?;
         let Some((_, tensor)) = existing_tensors.iter().find(|(g, _)| *g == e) else {

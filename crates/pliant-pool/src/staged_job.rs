@@ -228,11 +228,11 @@ mod models {
         fn piece(&self, counts: &[usize], stage: usize, piece: usize) {
             if stage > 0 {
                 for before in &self.0[stage - 1][..counts[(stage - 1) % counts.len()]] {
-                    // SAFETY: the previous stage is done; the checker reports a violation.
+                    // SAFETY: the previous stage is done; loom reports a violation.
                     assert_eq!(before.with(|cell| unsafe { *cell }), 1);
                 }
             }
-            // SAFETY: one thread has claimed the piece; the checker reports a violation.
+            // SAFETY: one thread has claimed the piece; loom reports a violation.
             self.0[stage][piece].with_mut(|cell| unsafe { *cell += 1 });
         }
     }
@@ -248,8 +248,8 @@ mod models {
 
     /// Runs a job on two threads, which join it at arbitrary times. Returns for each thread whether
     /// it reached the end of the job. A waiting thread takes over pieces of the other thread every
-    /// `steal_after` spins. (With three threads, two threads could wait while the checker never
-    /// schedules the third.)
+    /// `steal_after` spins. (With three threads, two threads could wait while loom, the model checker,
+    /// never schedules the third.)
     fn shared<F: Fn(usize, usize), S: Fn() -> bool>(
         mut job: Stages<'_, F, S>,
         steal_after: usize,

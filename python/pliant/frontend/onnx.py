@@ -252,9 +252,10 @@ def _is_size_expression(text: str) -> bool:
 
 
 def _parse_dim(entry: Any) -> tuple[str | None, int | None, int | None] | None:
-    """Returns the symbol, minimum and maximum size of an entry of ``dynamic_shapes``, or ``None``
-    if the entry is invalid. The symbol ``None`` is a symbol without a name, and ``""`` keeps the
-    dim of the file.
+    """Converts an entry of ``dynamic_shapes`` to a tuple of symbol, minimum and maximum size. Bounds
+    that the entry does not state are ``None``. The symbol ``None`` stands for a new symbol without
+    a name, and ``""`` keeps the dim of the file. Returns ``None`` instead of a tuple if the entry
+    has an invalid type.
     """
     if isinstance(entry, bool):
         return None

@@ -126,7 +126,8 @@ impl ConcreteCall {
         })
     }
 
-    /// Returns a type of the frame with its symbols replaced by their values; `None` if a dim is unknown.
+    /// Returns the type `ty` with its symbols and shape variables replaced by their values in `frame`. `None` if a dim or a dtype
+    /// is unknown, or if the type is neither a tensor nor a tuple of tensors.
     fn concrete_type(&mut self, frame: &Frame, ty: Type) -> Option<Type> {
         match frame.func.types.get(ty) {
             TypeData::Tensor { shape, dtype: Some(dtype) } => {

@@ -32,7 +32,8 @@ use crate::{AttrValue, Attrs};
 pub const KERNEL: &str = "kernel";
 /// The name of the call attribute that contains the names of the operands.
 pub const OPERANDS: &str = "operands";
-/// The name of the call attribute that contains the axes of operands and results; see the module documentation.
+/// The name of the call attribute that maps operands and results to their axes: for each dim that the kernel declares, the index of
+/// the tensor's dim. See the module documentation.
 pub const AXES: &str = "axes";
 /// The name of the call attribute that contains the attributes of the kernel.
 pub const ATTRIBUTES: &str = "attributes";

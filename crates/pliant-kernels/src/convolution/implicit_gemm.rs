@@ -34,9 +34,9 @@ struct ImplicitGemm<'a> {
     x: &'a Image<*const f32>,
     isa: Isa,
     kernels: &'static MicroKernels<f32>,
-    /// The number of columns of a panel of weights.
+    /// The number of columns (filters) of a panel of packed weights.
     width: usize,
-    /// The number of panels of a group.
+    /// The number of panels of packed weights for each group of the convolution.
     panels: usize,
     /// The number of taps of a run: all taps of a filter row if their inputs are adjacent, otherwise 1.
     taps_per_run: usize,
@@ -366,8 +366,9 @@ impl ImplicitGemm<'_> {
         true
     }
 
-    /// Computes the segments of `k` for a slice, for results with the filter taps `taps` inside the
-    /// input, and stores them in `segments`.
+    /// Computes the segments of `slice`, a slice of the weights, and stores them in `segments`. A segment is a range of `k`, the
+    /// inner dimension (filter taps and channels), whose inputs are adjacent and not in the padding. `taps` has, for each dim, the
+    /// range of filter taps that are inside the input for the results. The other taps are in the padding and are skipped.
     fn find_segments(
         &self,
         slice: &Slice,

@@ -64,13 +64,14 @@ impl ZeroPoints {
 }
 
 impl IntegerEpilogue {
-    /// Subtracts the zero points of the left operand from a tile of int32 sums and applies the
-    /// epilogue, in a single pass. Returns false, without any effect, if the results are not 8-bit integers, if the
-    /// epilogue does more than scaling, adding and clipping, or if the machine does not have AVX-512.
+    /// Corrects a tile of int32 sums for the zero points of the left operand and applies the epilogue, in a single pass. The
+    /// correction subtracts the zero point of the row times the sum of the column of the right operand from each sum. Returns
+    /// false, without any effect, if the results are not 8-bit integers, if the epilogue does more than scaling, adding and
+    /// clipping, or if the machine does not have AVX-512.
     ///
     /// # Safety
-    /// The conditions of [`IntegerEpilogue::finish`] hold; the zero points and the sums of the columns
-    /// are readable.
+    /// The conditions of [`IntegerEpilogue::finish`] hold. The zero points and the column sums to which `zeros` points are
+    /// readable.
     #[cfg_attr(
         not(target_arch = "x86_64"),
         expect(unused_variables, reason = "only x86-64 has AVX-512")

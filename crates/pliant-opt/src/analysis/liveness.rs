@@ -59,8 +59,8 @@ impl Liveness {
         live
     }
 
-    /// Calls `f` with each variable that a sequence reads, the sequence, and the index of the read. Nested sequences are not
-    /// entered.
+    /// Calls `f` for each read of a variable in a sequence, with the variable, the sequence, and the index of the binding that
+    /// reads it, or [`AT_RESULT`] if the result of the sequence reads it. Reads in nested sequences are skipped.
     fn for_each_read(&mut self, func: &Function, seq: Seq, f: fn(&mut Self, Var, Seq, usize)) {
         for (index, binding) in bindings_of(func, seq).enumerate() {
             for_each_operand_var(func, binding.value, &mut |v| f(self, v, seq, index));

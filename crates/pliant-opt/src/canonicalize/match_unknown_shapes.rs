@@ -172,7 +172,8 @@ fn match_shapes(func: &mut Function, reinfer: Reinfer<'_>) -> Result<(), PassErr
 /// Inserts `match_cast` bindings that define symbols for unknown sizes into one function.
 struct Matcher {
     namer: Namer,
-    /// The bindings visited so far, with their operands replaced.
+    /// The bindings visited so far, by the variables that they bind. Operands whose sizes the operators need are replaced by the
+    /// results of their `match_cast`.
     visited: FxHashMap<Var, Binding>,
     /// Maps each variable to the result of its `match_cast`, which replaces it in later bindings.
     matched: Substitution,

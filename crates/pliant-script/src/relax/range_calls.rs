@@ -11,14 +11,14 @@ use crate::script_errors::{ErrorKind, Res};
 const ITEM: Op = Op::new("relax.item");
 const TRIP_COUNT: Op = Op::new("relax.trip_count");
 
-/// The range of the counter of a `for` loop. If the step of the loop variable is not constant, the
-/// counter is the number of the iteration instead.
+/// The range of the counter of a `for` loop. The counter is normally the loop variable itself; if the step is not constant, it is
+/// the iteration number.
 pub(super) struct LoopRange {
     pub lo: Sym,
     pub hi: Sym,
     pub step: i64,
-    /// The first value and the step of the loop variable, if its step is not constant, so that the counter is the number of the
-    /// iteration instead.
+    /// The first value and the step of the loop variable if its step is not constant, so that the counter is the iteration number;
+    /// `None` if the counter is the loop variable.
     pub loop_var: Option<(Sym, Sym)>,
 }
 

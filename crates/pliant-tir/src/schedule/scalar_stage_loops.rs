@@ -10,9 +10,12 @@ use super::loop_nest_stages::{
 };
 use crate::statement_traversal::{direct_exprs, for_each_stmt, map_stmts, uses_any};
 
-/// Emits the scalar loops of a stage. If possible, its init runs before the outermost reduction loop, in its own loops over the
-/// spatial axes, so that it also runs if a reduction axis is empty. If there are spatial axes inside the reduction and the init
-/// reads memory, the init runs at the first values of the reduction axes, and in separate loops if a reduction axis is empty.
+/// Emits the scalar loops of a stage. Its init runs before the outermost reduction loop, in its own loops over the spatial axes
+/// inside this loop, so that it also runs if a reduction axis is empty.
+///
+/// If there are such spatial axes, and the init reads memory or their extents depend on reduction axes, the init runs in the first
+/// iteration of the reduction loops instead. If their extents do not depend on reduction axes, a branch also runs the init in
+/// separate loops if a reduction axis is empty.
 pub(super) fn scalar_loop_nest(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let point = guarded_body(f, s);
     let Some(init) = init_stmt(f, s) else { return loop_nest(f, &s.axes, point) };

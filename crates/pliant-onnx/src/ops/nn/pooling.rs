@@ -59,8 +59,9 @@ fn max_pool(n: &mut Node<'_, '_>) -> ConvertResult {
 /// Maximum number of elements of a window if the indices of the maxima are used, because each element needs a separate comparison.
 const MAX_WINDOW_ELEMENTS: i64 = 1024;
 
-/// Computes the flat index, in the input, of the maximum of each window. Each window position is compared with the maximum, from
-/// the last to the first, so that the first of equal elements wins. `padded` is the input with the explicit padding of `auto_pad`.
+/// Computes the indices of the maxima `y`: for each window, the flat index of its maximum in the input `x`, in the order of dims
+/// that `storage_order` states. Each position within the windows is compared with `y`, from the last position to the first, so
+/// that the first of equal elements wins. `padded` is `x` with the explicit padding of `auto_pad`, and `min` is the padding value.
 fn maximum_indices(
     n: &mut Node<'_, '_>,
     (x, padded): (Expr, Expr),

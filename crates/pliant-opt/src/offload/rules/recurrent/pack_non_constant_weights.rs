@@ -125,8 +125,9 @@ pub(super) fn state_call(func: &mut Function, l: &Layer, from: RelaxExpr) -> Pac
     )
 }
 
-/// Creates the loop function that packs the biases, and a call of it. The biases of input and state are added. If the reset gate
-/// is applied between them, the two biases of the last gate are packed separately.
+/// Creates the loop function that packs the biases, and a call of it. Each gate has a bias of the input and a bias of the state,
+/// whose sum is packed. The exception is the last gate of a GRU with `linear_before_reset`: the reset gate scales its bias of the
+/// state, but not its bias of the input, so these two biases are packed separately.
 pub(super) fn bias_call(func: &mut Function, l: &Layer, from: RelaxExpr) -> PackingResult {
     let total_columns = columns(l, (0, l.cell.biases() as i64, UNITS_PER_ITERATION));
     packing_call(func, "pack_biases", from, &[l.directions * total_columns], |b, from, to| {
