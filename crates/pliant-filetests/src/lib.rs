@@ -1,16 +1,17 @@
 //! File tests: scripts with their expected output, and checks that passes and the compiler do not
 //! change the results of a script.
 //!
-//! A test is a `.py` file under `tests/filetests/`. Its first line is the kind of the test:
+//! A test is a `.py` file under `tests/filetests/`. It starts with comment lines: first a description of what the test shows,
+//! then the kind of the test:
 //!
-//! | first line | what is tested |
+//! | kind | what is tested |
 //! |---|---|
 //! | `# test print` | parsing and printing: the expectation is the printed module, which must parse back to the same |
 //! | `# test verify` | the verifier: it must reject the script as annotated |
 //! | `# test opt --passes=A,B` | the passes: the expectation is the resulting module |
 //! | `# test run` | the interpreter: the expectation is the results of each public graph function, as readable text |
 //!
-//! The header continues with comment lines: a description of the test, and these directives.
+//! These directives may follow:
 //!
 //! | directive | meaning |
 //! |---|---|

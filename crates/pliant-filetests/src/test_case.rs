@@ -55,30 +55,14 @@ impl Case {
     /// Parses a test file.
     ///
     /// # Errors
-    /// If the first line is not a valid header.
+    /// If the file does not start with a description, or if its header does not state a valid kind of test.
     pub fn parse(path: &Path, text: &str) -> Result<Case, String> {
-        let header = text.lines().next().unwrap_or("");
-        let words: Vec<&str> = header.split_whitespace().collect();
-        let kind = match words.as_slice() {
-            ["#", "test", "print"] => TestKind::Print,
-            ["#", "test", "verify"] => TestKind::Verify,
-            ["#", "test", "run"] => TestKind::Run,
-            ["#", "test", "opt", passes] => match passes.strip_prefix("--passes=") {
-                Some(list) => TestKind::Opt(list.split(',').map(str::to_string).collect()),
-                None => {
-                    return Err(format!(
-                        "the argument '{passes}' of a test header must have the form --passes=A,B"
-                    ));
-                }
-            },
-            _ => return Err(format!("the first line is not a test header: {header}")),
-        };
+        let header_lines: Vec<&str> = text.lines().take_while(|l| l.starts_with('#')).collect();
+        let kind = parse_kind(&header_lines)?;
         let (script, expect) = match text.split_once(&format!("\n{EXPECT_LINE}\n")) {
             Some((script, expect)) => (format!("{script}\n"), strip_comment_prefix(expect)),
             None => (text.to_string(), String::new()),
         };
-        let header_lines: Vec<&str> =
-            script.lines().skip(1).take_while(|l| l.starts_with('#') || l.is_empty()).collect();
         let execute = !header_lines.iter().any(|l| l.starts_with("# no-run"));
         let header_value = |key: &str| {
             header_lines
@@ -121,6 +105,39 @@ impl Case {
     }
 }
 
+/// The prefixes of header lines that are directives. Other header lines describe the test.
+const DIRECTIVES: [&str; 5] = ["# test ", "# fails:", "# no-run", "# no-compile:", "# known-bug:"];
+
+/// Returns the kind of a test from its header, the comment lines at the start of the file.
+fn parse_kind(header_lines: &[&str]) -> Result<TestKind, String> {
+    let is_directive = |line: &str| DIRECTIVES.iter().any(|prefix| line.starts_with(prefix));
+    if header_lines.first().is_none_or(|line| is_directive(line)) {
+        return Err("the first line must be a comment that says what the test shows".into());
+    }
+    let kinds: Vec<&str> =
+        header_lines.iter().filter_map(|line| line.strip_prefix("# test ")).collect();
+    let [kind] = kinds[..] else {
+        return Err(format!(
+            "the header has {} lines `# test KIND`, but must have one",
+            kinds.len()
+        ));
+    };
+    match kind.split_whitespace().collect::<Vec<_>>()[..] {
+        ["print"] => Ok(TestKind::Print),
+        ["verify"] => Ok(TestKind::Verify),
+        ["run"] => Ok(TestKind::Run),
+        ["opt", passes] => match passes.strip_prefix("--passes=") {
+            Some(list) => Ok(TestKind::Opt(list.split(',').map(str::to_string).collect())),
+            None => {
+                Err(format!("the argument '{passes}' of a test must have the form --passes=A,B"))
+            }
+        },
+        _ => Err(format!(
+            "`# test {kind}` is not a kind of test: expected print, verify, run, or opt --passes=A,B"
+        )),
+    }
+}
+
 fn parse_expected_error(line: Option<u32>, text: &str) -> ExpectedError {
     let text = text.trim();
     let (code, rest) = match text.split_once(' ') {
@@ -146,13 +163,15 @@ mod tests {
 
     #[test]
     fn files_are_parsed_and_blessed() {
-        let text = "# test opt --passes=A,B\n# fails: no line\n\nx = y # error: PL0103 y\n\n# expect\n# a\n#\n#   b\n";
+        let text = "# The passes fail.\n# test opt --passes=A,B\n# fails: no line\n\nx = y # error: PL0103 y\n\n# expect\n# a\n#\n#   b\n";
         let case = Case::parse(Path::new("t.py"), text).unwrap();
         assert_eq!(case.kind, TestKind::Opt(vec!["A".into(), "B".into()]));
         assert_eq!(case.expect, "a\n\n  b\n");
         assert_eq!(case.errors.len(), 2);
-        assert_eq!((case.errors[1].line, case.errors[1].code.as_str()), (Some(4), "PL0103"));
+        assert_eq!((case.errors[1].line, case.errors[1].code.as_str()), (Some(5), "PL0103"));
         assert_eq!(case.blessed(text, &case.expect), text);
-        assert!(Case::parse(Path::new("t.py"), "x = 1\n").is_err());
+        for invalid in ["x = 1\n", "# test run\n", "# A title.\n", "# A title.\n# test walk\n"] {
+            assert!(Case::parse(Path::new("t.py"), invalid).is_err(), "{invalid}");
+        }
     }
 }

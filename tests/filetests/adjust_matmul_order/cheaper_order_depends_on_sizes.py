@@ -1,5 +1,5 @@
-# test opt --passes=AdjustMatmulOrder
 # Whether `(x @ y) @ z` or `x @ (y @ z)` is cheaper depends on `n` and `m`, so the order stays.
+# test opt --passes=AdjustMatmulOrder
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=AdjustMatmulOrder,DeadCodeElimination
 # Inputs only: `x @ (a @ b)` with a rank of 1 becomes `(x @ a) @ b`, which is cheaper for each number of rows.
+# test opt --passes=AdjustMatmulOrder,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=AdjustMatmulOrder
 # A product with another result type than its operands keeps its place, since the intermediate result is rounded to it.
+# test opt --passes=AdjustMatmulOrder
 
 from pliant.script import ir as I, relax as R
 

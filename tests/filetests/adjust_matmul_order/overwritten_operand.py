@@ -1,5 +1,5 @@
-# test opt --passes=AdjustMatmulOrder
 # An operand of the first product is overwritten before the second product, so the order stays.
+# test opt --passes=AdjustMatmulOrder
 
 from pliant.script import ir as I, relax as R, tir as T
 

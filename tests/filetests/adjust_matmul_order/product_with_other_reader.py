@@ -1,5 +1,5 @@
-# test opt --passes=AdjustMatmulOrder
 # The first product has another reader, which needs it anyway, so the order is kept.
+# test opt --passes=AdjustMatmulOrder
 
 from pliant.script import ir as I, relax as R
 

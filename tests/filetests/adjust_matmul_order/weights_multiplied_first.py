@@ -1,5 +1,5 @@
-# test opt --passes=AdjustMatmulOrder,DeadCodeElimination
 # Two weights are multiplied first, whatever the sizes, since their product is computed once.
+# test opt --passes=AdjustMatmulOrder,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=AnnotateTIROpPattern
 # Reading at fewer indices than written is a broadcast, reading at permuted ones is injective, adding up is a reduction.
+# test opt --passes=AnnotateTIROpPattern
 
 from pliant.script import ir as I, relax as R, tir as T
 

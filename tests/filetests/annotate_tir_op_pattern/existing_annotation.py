@@ -1,5 +1,5 @@
-# test opt --passes=AnnotateTIROpPattern
 # An existing annotation is kept, although the function is elementwise.
+# test opt --passes=AnnotateTIROpPattern
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=AnnotateTIROpPattern
 # A function without blocks is opaque, and so is one that calls a packed function.
+# test opt --passes=AnnotateTIROpPattern
 
 from pliant.script import ir as I, relax as R, tir as T
 

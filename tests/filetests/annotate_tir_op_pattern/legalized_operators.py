@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,AnnotateTIROpPattern
 # The patterns of loop functions that operators are lowered to: products, broadcasts, transposes, sums and softmax.
+# test opt --passes=LegalizeOps,AnnotateTIROpPattern
 
 from pliant.script import ir as I, relax as R, tir as T
 

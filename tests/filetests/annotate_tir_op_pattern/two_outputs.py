@@ -1,5 +1,5 @@
-# test opt --passes=AnnotateTIROpPattern
 # Two elementwise blocks are elementwise together, with an output each, and if the second reads what the first has written.
+# test opt --passes=AnnotateTIROpPattern
 
 from pliant.script import ir as I, relax as R, tir as T
 

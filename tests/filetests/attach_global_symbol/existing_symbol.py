@@ -1,5 +1,5 @@
-# test opt --passes=AttachGlobalSymbol
 # An existing symbol is kept, although it is not the name of the function; a private function gets none.
+# test opt --passes=AttachGlobalSymbol
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=AttachGlobalSymbol
 # A public loop function gets its name as symbol, a private one does not, and a local function has no symbol.
+# test opt --passes=AttachGlobalSymbol
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=AttachGlobalSymbol
 # A public graph function gets its name as its symbol.
+# test opt --passes=AttachGlobalSymbol
 
 from pliant.script import ir as I, relax as R, tir as T
 

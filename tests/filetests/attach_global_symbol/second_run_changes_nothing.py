@@ -1,5 +1,5 @@
-# test opt --passes=AttachGlobalSymbol,AttachGlobalSymbol
 # A second run changes nothing; other attributes of the function are kept.
+# test opt --passes=AttachGlobalSymbol,AttachGlobalSymbol
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=BundleModelParams
 # A call of a function whose parameters are bundled passes them as one tuple.
+# test opt --passes=BundleModelParams
 # no-run: the parameters change
 
 from pliant.script import ir as I, relax as R, tir as T

@@ -1,5 +1,5 @@
-# test opt --passes=BundleModelParams
 # All parameters are inputs, so there is nothing to bundle; without `num_input`, nothing changes either.
+# test opt --passes=BundleModelParams
 
 from pliant.script import ir as I, relax as R
 

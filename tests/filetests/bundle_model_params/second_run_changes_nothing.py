@@ -1,5 +1,5 @@
-# test opt --passes=BundleModelParams,BundleModelParams
 # A second run changes nothing: the only model parameter is a tuple already.
+# test opt --passes=BundleModelParams,BundleModelParams
 # no-run: the parameters change
 
 from pliant.script import ir as I, relax as R

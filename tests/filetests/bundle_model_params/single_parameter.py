@@ -1,5 +1,5 @@
-# test opt --passes=BundleModelParams
 # A single parameter becomes a tuple of one field, also if it is a shape, whose symbol stays defined.
+# test opt --passes=BundleModelParams
 # no-run: the parameters change
 
 from pliant.script import ir as I, relax as R, tir as T

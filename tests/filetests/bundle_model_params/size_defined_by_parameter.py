@@ -1,5 +1,5 @@
-# test opt --passes=BundleModelParams
 # A size that only a parameter defines is still defined by the tuple, since its field has the same type.
+# test opt --passes=BundleModelParams
 # no-run: the parameters change
 
 from pliant.script import ir as I, relax as R

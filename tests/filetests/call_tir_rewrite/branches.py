@@ -1,5 +1,5 @@
-# test opt --passes=CallTIRRewrite
 # Outputs are allocated in the arm that computes them; a call whose result nothing reads is kept.
+# test opt --passes=CallTIRRewrite
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=CallTIRRewrite
 # A packed function in destination-passing style gets its inputs first and the allocated output last.
+# test opt --passes=CallTIRRewrite
 
 from pliant.script import ir as I, relax as R, tir as T
 

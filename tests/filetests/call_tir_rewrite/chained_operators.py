@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,CallTIRRewrite
 # The output of each operator is allocated before the call that writes it, and the dataflow block becomes a plain block.
+# test opt --passes=LegalizeOps,CallTIRRewrite
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=CallTIRRewrite
 # An output that overwrites an input is not allocated; the other output is. The functions of the module become impure.
+# test opt --passes=CallTIRRewrite
 
 from pliant.script import ir as I, relax as R, tir as T
 

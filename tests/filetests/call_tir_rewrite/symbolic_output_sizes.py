@@ -1,5 +1,5 @@
-# test opt --passes=CallTIRRewrite,LowerAllocTensor,KillAfterLastUse
 # Outputs with sizes computed from symbols are allocated, and the extra sizes of a loop function are passed after the outputs.
+# test opt --passes=CallTIRRewrite,LowerAllocTensor,KillAfterLastUse
 
 from pliant.script import ir as I, relax as R, tir as T
 

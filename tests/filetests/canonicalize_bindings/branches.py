@@ -1,5 +1,5 @@
-# test opt --passes=CanonicalizeBindings
 # Copies and named constants are replaced inside of branches too.
+# test opt --passes=CanonicalizeBindings
 
 from pliant.script import ir as I, relax as R, tir as T
 

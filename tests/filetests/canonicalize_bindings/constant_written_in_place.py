@@ -1,5 +1,5 @@
-# test opt --passes=CanonicalizeBindings
 # A named constant that a call writes to is one value, so its later reads are not replaced by the constant.
+# test opt --passes=CanonicalizeBindings
 
 from pliant.script import ir as I, relax as R, tir as T
 

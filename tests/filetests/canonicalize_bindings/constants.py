@@ -1,5 +1,5 @@
-# test opt --passes=CanonicalizeBindings
 # Variables bound to constants, shapes and scalars are replaced by their values, also across blocks.
+# test opt --passes=CanonicalizeBindings
 
 from pliant.script import ir as I, relax as R, tir as T
 

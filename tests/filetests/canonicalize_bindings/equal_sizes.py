@@ -1,5 +1,5 @@
-# test opt --passes=CanonicalizeBindings
 # A match_cast gives a known size a second symbol; the first symbol replaces it in all types and shapes.
+# test opt --passes=CanonicalizeBindings
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=CanonicalizeBindings
 # A match_cast that cannot fail is removed, and a symbol for a size that is already known is replaced by this size.
+# test opt --passes=CanonicalizeBindings
 
 from pliant.script import ir as I, relax as R, tir as T
 

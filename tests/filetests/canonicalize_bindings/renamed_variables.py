@@ -1,5 +1,5 @@
-# test opt --passes=CanonicalizeBindings
 # Variables that only rename another variable are replaced by it, within a dataflow block and across blocks.
+# test opt --passes=CanonicalizeBindings
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=CanonicalizeBindings
 # Fields of known tuples are read directly, and a tuple rebuilt from all fields of another is replaced by it.
+# test opt --passes=CanonicalizeBindings
 
 from pliant.script import ir as I, relax as R, tir as T
 

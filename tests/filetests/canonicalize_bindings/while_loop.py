@@ -1,5 +1,5 @@
-# test opt --passes=CanonicalizeBindings
 # Copies are replaced inside of the condition and the body of a loop.
+# test opt --passes=CanonicalizeBindings
 
 from pliant.script import ir as I, relax as R, tir as T
 

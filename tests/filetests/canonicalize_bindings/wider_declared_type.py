@@ -1,6 +1,6 @@
-# test opt --passes=CanonicalizeBindings
 # A copy declared with a wider type is replaced by its source, but a match_cast that may fail is kept, although it only renames a
 # value.
+# test opt --passes=CanonicalizeBindings
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=ChannelsLast,DeadCodeElimination
 # A concatenation keeps its layout if fewer than half of its operands are available with channels last.
+# test opt --passes=ChannelsLast,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

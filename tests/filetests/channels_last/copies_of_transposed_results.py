@@ -1,5 +1,5 @@
-# test opt --passes=ChannelsLast,DeadCodeElimination
 # The readers of a transpose that has become a copy read the copied variable, so that a bias is found next to its convolution.
+# test opt --passes=ChannelsLast,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,6 +1,6 @@
-# test opt --passes=ChannelsLast,DeadCodeElimination
 # The input of the convolution is overwritten before its transposed copy would be read again, so the second convolution reads a
 # new copy.
+# test opt --passes=ChannelsLast,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

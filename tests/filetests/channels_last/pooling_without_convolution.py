@@ -1,5 +1,5 @@
-# test opt --passes=ChannelsLast,DeadCodeElimination
 # Pooling that does not follow a convolution keeps its layout if the kernel is as fast in it.
+# test opt --passes=ChannelsLast,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

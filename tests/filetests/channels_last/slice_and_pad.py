@@ -1,5 +1,5 @@
-# test opt --passes=ChannelsLast,DeadCodeElimination
 # Slices, padding and flips between convolutions keep the channels-last layout, with their axes converted.
+# test opt --passes=ChannelsLast,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=ChannelsLast,DeadCodeElimination
 # A convolution between transposes, as exporters of channels-last models write it, runs without the transposes.
+# test opt --passes=ChannelsLast,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

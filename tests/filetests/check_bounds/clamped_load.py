@@ -1,5 +1,5 @@
-# test opt --passes=CheckBounds
 # The load position is clamped and its upper bound is asserted, so the loop needs no assertion.
+# test opt --passes=CheckBounds
 
 from pliant.script import ir as I, relax as R, tir as T
 

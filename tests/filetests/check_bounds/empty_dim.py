@@ -1,5 +1,5 @@
-# test opt --passes=CheckBounds
 # No index is inside of a buffer without elements, but a loop over its dim has no iteration.
+# test opt --passes=CheckBounds
 
 from pliant.script import ir as I, relax as R, tir as T
 

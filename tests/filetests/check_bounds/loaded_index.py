@@ -1,5 +1,5 @@
-# test opt --passes=CheckBounds
 # An index that is loaded from memory may have any value, so its access is asserted in each iteration.
+# test opt --passes=CheckBounds
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,InlineInjective,CheckBounds
 # The loops of operators access only elements inside of their buffers and get no assertions.
+# test opt --passes=LegalizeOps,InlineInjective,CheckBounds
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=CheckBounds
 # Accesses that are provably inside need no assertion: whole loops, neighbours behind a condition, and clamped indices.
+# test opt --passes=CheckBounds
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,6 +1,6 @@
-# test opt --passes=CheckBounds
 # `A[i + 1]` is inside of `A` for each `i` below `n - 1`, but `A[2]` and `B[n - 1]` are outside for some `n`: each gets an
 # assertion.
+# test opt --passes=CheckBounds
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=CheckBounds
 # The ranges that an explicit call of a vector math function (`pliant_vec_*`) accesses are asserted.
+# test opt --passes=CheckBounds
 
 from pliant.script import ir as I, relax as R, tir as T
 

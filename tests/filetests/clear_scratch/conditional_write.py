@@ -1,5 +1,5 @@
-# test opt --passes=ClearScratch
 # A buffer that is written only under a condition is cleared, in each iteration of the loop that allocates it.
+# test opt --passes=ClearScratch
 
 from pliant.script import ir as I, relax as R, tir as T
 

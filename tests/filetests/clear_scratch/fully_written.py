@@ -1,5 +1,5 @@
-# test opt --passes=ClearScratch
 # A buffer that is written as a whole before it is read is not cleared.
+# test opt --passes=ClearScratch
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=ClearScratch
 # A buffer of which an element is read that was never written is cleared first. Before the pass, that element is undefined.
+# test opt --passes=ClearScratch
 # no-run: the first element is undefined before the pass
 
 from pliant.script import ir as I, relax as R, tir as T

@@ -1,5 +1,5 @@
-# test opt --passes=ClearScratch
 # The init of a reduction writes each element before it is read, also if the reduction has no iteration.
+# test opt --passes=ClearScratch
 
 from pliant.script import ir as I, relax as R, tir as T
 

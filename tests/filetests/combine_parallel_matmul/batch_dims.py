@@ -1,5 +1,5 @@
-# test opt --passes=CombineParallelMatmul
 # The left operand may have batch dims; the split is along the last axis. A right operand of three dims stays.
+# test opt --passes=CombineParallelMatmul
 
 from pliant.script import ir as I, relax as R
 

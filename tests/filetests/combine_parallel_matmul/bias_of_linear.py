@@ -1,5 +1,5 @@
-# test opt --passes=CombineParallelMatmul
 # A bias is not merged: it is added to its part of the split.
+# test opt --passes=CombineParallelMatmul
 
 from pliant.script import ir as I, relax as R
 

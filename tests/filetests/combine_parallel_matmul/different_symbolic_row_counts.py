@@ -1,5 +1,5 @@
-# test opt --passes=CombineParallelMatmul
 # The matrices have different symbols as numbers of rows; both must be the number of columns of `x`.
+# test opt --passes=CombineParallelMatmul
 # no-run: the sizes differ in every run
 
 from pliant.script import ir as I, relax as R

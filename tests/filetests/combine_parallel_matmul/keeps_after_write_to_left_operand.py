@@ -1,5 +1,5 @@
-# test opt --passes=CombineParallelMatmul
 # The left operand is overwritten between the products, so the second one reads other values.
+# test opt --passes=CombineParallelMatmul
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=CombineParallelMatmul
 # The second matrix is overwritten between the products: the second product reads other values than the first would.
+# test opt --passes=CombineParallelMatmul
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=CombineParallelMatmul
 # The second matrix is computed after the first product, from its result, so the products cannot be one.
+# test opt --passes=CombineParallelMatmul
 
 from pliant.script import ir as I, relax as R
 

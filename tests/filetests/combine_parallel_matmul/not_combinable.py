@@ -1,5 +1,5 @@
-# test opt --passes=CombineParallelMatmul
 # Products with different left operands stay, and so do those whose number of columns is a symbol or whose result type differs.
+# test opt --passes=CombineParallelMatmul
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=CombineParallelMatmul
 # Outside of dataflow blocks a call between the products may write to their operands, so they stay.
+# test opt --passes=CombineParallelMatmul
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=CombineParallelMatmul
 # Queries, keys and values: one product of 12 columns, split at 4 and 6.
+# test opt --passes=CombineParallelMatmul
 
 from pliant.script import ir as I, relax as R
 

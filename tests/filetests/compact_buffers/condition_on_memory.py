@@ -1,5 +1,5 @@
-# test opt --passes=CompactBuffers
 # A buffer keeps its size if a condition on memory decides whether an iteration writes it; a condition on indices does not matter.
+# test opt --passes=CompactBuffers
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=CompactBuffers
 # The region contains the elements before and after those that an iteration computes.
+# test opt --passes=CompactBuffers
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=CompactBuffers
 # A parallel loop becomes serial if its iterations write the same elements of a temporary and read them.
+# test opt --passes=CompactBuffers
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=CompactBuffers
 # A buffer that one iteration writes and reads shrinks to the region of that iteration.
+# test opt --passes=CompactBuffers
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=CompactBuffers
 # A buffer keeps its size if an iteration reads what an earlier one has written, or if the function is not scheduled.
+# test opt --passes=CompactBuffers
 
 from pliant.script import ir as I, relax as R, tir as T
 

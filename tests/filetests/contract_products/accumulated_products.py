@@ -1,5 +1,5 @@
-# test opt --passes=ContractProducts
 # Only products that are added to the result itself are contracted, for floats in scheduled functions.
+# test opt --passes=ContractProducts
 
 from pliant.script import ir as I, relax as R, tir as T
 

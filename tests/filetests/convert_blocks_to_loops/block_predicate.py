@@ -1,5 +1,5 @@
-# test opt --passes=ConvertBlocksToLoops
 # The condition of a block becomes an `if` inside of its loops, and its axes become the values bound to them.
+# test opt --passes=ConvertBlocksToLoops
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=ConvertBlocksToLoops
 # A block without axes, and one in a function of scalars, leave just their statements.
+# test opt --passes=ConvertBlocksToLoops
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=ConvertBlocksToLoops
 # A block within a block: both disappear, and the buffer that the outer one allocates stays in the loop.
+# test opt --passes=ConvertBlocksToLoops
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,LowerInitBlock,ConvertBlocksToLoops
 # Blocks of a matmul, an elementwise operator and a sum become plain loops.
+# test opt --passes=LegalizeOps,LowerInitBlock,ConvertBlocksToLoops
 
 from pliant.script import ir as I, relax as R, tir as T
 

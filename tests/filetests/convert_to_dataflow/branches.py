@@ -1,5 +1,5 @@
-# test opt --passes=ConvertToDataflow
 # The arms of a branch get blocks of their own; the branch itself is control flow and stays outside.
+# test opt --passes=ConvertToDataflow
 
 from pliant.script import ir as I, relax as R
 

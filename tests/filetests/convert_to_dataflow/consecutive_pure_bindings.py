@@ -1,5 +1,5 @@
-# test opt --passes=ConvertToDataflow
 # Consecutive pure bindings get a dataflow block; an effect ends it, and a single binding gets none.
+# test opt --passes=ConvertToDataflow
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=ConvertToDataflow
 # An existing dataflow block is kept as it is; the bindings around it get blocks of their own.
+# test opt --passes=ConvertToDataflow
 
 from pliant.script import ir as I, relax as R
 

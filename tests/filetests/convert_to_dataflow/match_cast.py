@@ -1,5 +1,5 @@
-# test opt --passes=ConvertToDataflow
 # A match_cast is pure and joins the block; the symbol that it defines is used after the block.
+# test opt --passes=ConvertToDataflow
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=ConvertToDataflow
 # A single pure binding between effects is shorter than the minimum length of a dataflow block, so it stays outside.
+# test opt --passes=ConvertToDataflow
 
 from pliant.script import ir as I, relax as R
 

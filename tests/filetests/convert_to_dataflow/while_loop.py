@@ -1,5 +1,5 @@
-# test opt --passes=ConvertToDataflow
 # The pure bindings around a loop and in its functions, and the pure loop itself, are put into dataflow blocks.
+# test opt --passes=ConvertToDataflow
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=CopyAliasedResults
 # With the attribute `fresh_results`, a parameter that is returned is copied too.
+# test opt --passes=CopyAliasedResults
 
 from pliant.script import ir as I, relax as R, tir as T
 

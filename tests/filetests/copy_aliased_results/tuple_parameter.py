@@ -1,5 +1,5 @@
-# test opt --passes=CopyAliasedResults
 # A view of a field of a tuple parameter is a view of the caller's memory as well.
+# test opt --passes=CopyAliasedResults
 
 from pliant.script import ir as I, relax as R
 

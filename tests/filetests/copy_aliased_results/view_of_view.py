@@ -1,5 +1,5 @@
-# test opt --passes=CopyAliasedResults
 # A view of a view of a parameter is copied; a view of a computed tensor is a new value already.
+# test opt --passes=CopyAliasedResults
 
 from pliant.script import ir as I, relax as R
 

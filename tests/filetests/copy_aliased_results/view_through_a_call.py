@@ -1,5 +1,5 @@
-# test opt --passes=CopyAliasedResults
 # The private function copies its result, a view of its parameter, so its caller returns a value of its own.
+# test opt --passes=CopyAliasedResults
 
 from pliant.script import ir as I, relax as R
 

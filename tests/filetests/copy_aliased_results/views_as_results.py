@@ -1,5 +1,5 @@
-# test opt --passes=CopyAliasedResults
 # Results that are views of a parameter are copied; new values, and parameters returned directly, are not.
+# test opt --passes=CopyAliasedResults
 
 from pliant.script import ir as I, relax as R, tir as T
 

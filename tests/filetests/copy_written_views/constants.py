@@ -1,5 +1,5 @@
-# test opt --passes=CopyWrittenViews
 # A constant that a call writes to is copied, so that each call of the function sees the original; one that is only read is not.
+# test opt --passes=CopyWrittenViews
 
 from pliant.script import ir as I, relax as R, tir as T
 

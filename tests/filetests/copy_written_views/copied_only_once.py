@@ -1,5 +1,5 @@
-# test opt --passes=CopyWrittenViews,RemovePurityChecking,CallTIRRewrite
 # A view is copied only once, since later passes see the copy.
+# test opt --passes=CopyWrittenViews,RemovePurityChecking,CallTIRRewrite
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=CopyWrittenViews
 # Without in-place calls in the module nothing is copied, although two views share memory and are returned.
+# test opt --passes=CopyWrittenViews
 
 from pliant.script import ir as I, relax as R, tir as T
 

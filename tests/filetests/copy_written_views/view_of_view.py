@@ -1,5 +1,5 @@
-# test opt --passes=CopyWrittenViews
 # A view of a view shares the memory of the original, so both are copied before the call writes to the second one.
+# test opt --passes=CopyWrittenViews
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=CopyWrittenViews
 # A view is copied if an in-place call overwrites its memory: directly, through a call, or if the memory is the caller's.
+# test opt --passes=CopyWrittenViews
 
 from pliant.script import ir as I, relax as R, tir as T
 

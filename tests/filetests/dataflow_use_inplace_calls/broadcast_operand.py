@@ -1,6 +1,6 @@
-# test opt --passes=DataflowUseInplaceCalls
 # The result may overwrite an operand of its own size, but not one that is broadcast, nor one of symbolic size that may be
 # broadcast.
+# test opt --passes=DataflowUseInplaceCalls
 
 from pliant.script import ir as I, relax as R
 

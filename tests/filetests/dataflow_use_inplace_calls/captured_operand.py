@@ -1,5 +1,5 @@
-# test opt --passes=DataflowUseInplaceCalls
 # A local function captures `a`, so `a` lives beyond the block and is not overwritten.
+# test opt --passes=DataflowUseInplaceCalls
 
 from pliant.script import ir as I, relax as R
 

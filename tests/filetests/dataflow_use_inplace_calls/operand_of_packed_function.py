@@ -1,5 +1,5 @@
-# test opt --passes=DataflowUseInplaceCalls
 # A packed function or a function of the module may keep its operand, so nothing overwrites the operand afterwards.
+# test opt --passes=DataflowUseInplaceCalls
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=DataflowUseInplaceCalls
 # Outside of dataflow blocks nothing is overwritten.
+# test opt --passes=DataflowUseInplaceCalls
 
 from pliant.script import ir as I, relax as R
 

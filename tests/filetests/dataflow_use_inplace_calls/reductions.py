@@ -1,6 +1,6 @@
-# test opt --passes=DataflowUseInplaceCalls
 # A running sum reads elements that the same loop has written, and a softmax reads a row more than once: neither overwrites its
 # operand.
+# test opt --passes=DataflowUseInplaceCalls
 
 from pliant.script import ir as I, relax as R
 

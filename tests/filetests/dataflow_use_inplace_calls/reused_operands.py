@@ -1,5 +1,5 @@
-# test opt --passes=DataflowUseInplaceCalls
 # The result of an elementwise operator overwrites an operand of its size and type that nothing reads later.
+# test opt --passes=DataflowUseInplaceCalls
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=DeadCodeElimination
 # Calls with effects stay, in branches too, with everything that they need.
+# test opt --passes=DeadCodeElimination
 # no-run: it calls a packed function
 
 from pliant.script import ir as I, relax as R, tir as T

@@ -1,5 +1,5 @@
-# test opt --passes=DeadCodeElimination
 # An in-place call stays although nothing reads its result, because it changes a value that is returned.
+# test opt --passes=DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=DeadCodeElimination
 # A match_cast stays if it may fail, or if it defines a symbol that is used.
+# test opt --passes=DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=DeadCodeElimination
 # Private functions that only call each other are unreachable, and so is the loop function that only they use.
+# test opt --passes=DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=DeadCodeElimination
 # A tuple is kept as a whole if one of its fields is read: what it holds is computed, too. The unread output `v` is removed.
+# test opt --passes=DeadCodeElimination
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=DeadCodeElimination
 # Private functions that only dead bindings call are removed.
+# test opt --passes=DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=DeadCodeElimination
 # An output of a dataflow block that nothing reads is removed from the block, together with what only it needs.
+# test opt --passes=DeadCodeElimination
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=DeadCodeElimination
 # An unused branch is removed, but a branch with an effect in one arm stays and keeps only what the effect needs.
+# test opt --passes=DeadCodeElimination
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=DeadCodeElimination
 # Unused bindings are removed before a loop, and inside of its condition and its body.
+# test opt --passes=DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

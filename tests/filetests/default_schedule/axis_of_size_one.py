@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,InlineInjective,CheckBounds,DefaultSchedule
 # The last axis has size 1: the loop before it is vectorized, and rows are not split.
+# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,InlineInjective,CheckBounds,DefaultSchedule
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,InlineInjective,CheckBounds,DefaultSchedule
 # The batch axis of the right operand is the batch of one kernel call, in which the left operand has stride 0.
+# test opt --passes=LegalizeOps,InlineInjective,CheckBounds,DefaultSchedule
 
 from pliant.script import ir as I, relax as R, tir as T
 

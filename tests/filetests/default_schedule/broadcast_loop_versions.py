@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,InlineInjective,CheckBounds,DefaultSchedule
 # Each operand may have size 1: the loop is versioned for each case, and every version is vectorized.
+# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,InlineInjective,CheckBounds,DefaultSchedule
 
 from pliant.script import ir as I, relax as R, tir as T
 

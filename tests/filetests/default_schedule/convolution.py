@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,InlineInjective,CheckBounds,DefaultSchedule
 # A convolution with non-constant weights: the input is padded, and each tap of the filters becomes a call of the matmul kernel.
+# test opt --passes=LegalizeOps,InlineInjective,CheckBounds,DefaultSchedule
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,InlineInjective,CheckBounds,DefaultSchedule,FlattenBuffer
 # The check of the indices runs in the loop that gathers, which does not clamp the checked index.
+# test opt --passes=LegalizeOps,InlineInjective,CheckBounds,DefaultSchedule,FlattenBuffer
 
 from pliant.script import ir as I, relax as R, tir as T
 

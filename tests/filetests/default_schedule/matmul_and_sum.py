@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,InlineInjective,CheckBounds,DefaultSchedule
 # A matmul becomes a kernel call, and elementwise operators and sums become parallel vectorized loops.
+# test opt --passes=LegalizeOps,InlineInjective,CheckBounds,DefaultSchedule
 
 from pliant.script import ir as I, relax as R, tir as T
 

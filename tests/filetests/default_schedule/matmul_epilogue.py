@@ -1,5 +1,5 @@
-# test opt --passes=OffloadKernels,LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,EliminateUnused,InlineInjective,ReuseOutput,CheckBounds,DefaultSchedule
 # Elementwise operators after a matmul run in its epilogue.
+# test opt --passes=OffloadKernels,LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,EliminateUnused,InlineInjective,ReuseOutput,CheckBounds,DefaultSchedule
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=DefaultSchedule,LowerInitBlock,ConvertBlocksToLoops
 # Reductions in unusual positions: an outermost reduction loop, and a predicate that depends on a split reduction axis.
+# test opt --passes=DefaultSchedule,LowerInitBlock,ConvertBlocksToLoops
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=DefaultSchedule
 # A product with a constant batch of 1, whose axis no operand reads: one call of the matmul kernel.
+# test opt --passes=DefaultSchedule
 
 from pliant.script import ir as I, tir as T
 

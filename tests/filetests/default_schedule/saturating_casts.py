@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,FuseOps,FuseTIR,InlineInjective,CheckBounds,DefaultSchedule,LowerInitBlock,ConvertBlocksToLoops,UnrollLoop,FlattenBuffer,Simplify,VectorizeLoop,SimplifyVectors
 # Limits in front of a saturating conversion to int8 are removed, except if they are inside the range of int8.
+# test opt --passes=LegalizeOps,FuseOps,FuseTIR,InlineInjective,CheckBounds,DefaultSchedule,LowerInitBlock,ConvertBlocksToLoops,UnrollLoop,FlattenBuffer,Simplify,VectorizeLoop,SimplifyVectors
 
 from pliant.script import ir as I, relax as R, tir as T
 

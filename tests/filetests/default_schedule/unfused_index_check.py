@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,InlineInjective,CheckBounds,DefaultSchedule,FlattenBuffer
 # The indices of rows are checked in a loop of their own, because the loop that copies the rows has one more axis.
+# test opt --passes=LegalizeOps,InlineInjective,CheckBounds,DefaultSchedule,FlattenBuffer
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,InlineInjective,CheckBounds,DefaultSchedule
 # Vector functions in a vectorized axis are called on tiles; a single function reads and writes the buffers directly.
+# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,InlineInjective,CheckBounds,DefaultSchedule
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=EinsumToMatmul
 # Batch labels stay dims of the matmul, in the order of the result.
+# test opt --passes=EinsumToMatmul
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=EinsumToMatmul
 # A label repeated in one operand is a diagonal, and a label of one operand that the result lacks is a sum; neither is a matmul.
+# test opt --passes=EinsumToMatmul
 
 from pliant.script import ir as I, relax as R
 

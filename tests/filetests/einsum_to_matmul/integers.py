@@ -1,5 +1,5 @@
-# test opt --passes=EinsumToMatmul
 # Integers are products of matrices as well, and wrap around as before.
+# test opt --passes=EinsumToMatmul
 
 from pliant.script import ir as I, relax as R
 

@@ -1,6 +1,6 @@
-# test opt --passes=EinsumToMatmul
 # Einsums that stay: diagonals, sums over labels of one operand, outer and inner products, more or fewer than two operands, and
 # products that loops read in place.
+# test opt --passes=EinsumToMatmul
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=EinsumToMatmul
 # Einsums that are products of matrices, with transposed operands and merged dims.
+# test opt --passes=EinsumToMatmul
 
 from pliant.script import ir as I, relax as R, tir as T
 

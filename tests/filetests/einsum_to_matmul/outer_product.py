@@ -1,5 +1,5 @@
-# test opt --passes=EinsumToMatmul
 # Nothing is summed in an outer product, and an inner product has neither rows nor columns.
+# test opt --passes=EinsumToMatmul
 
 from pliant.script import ir as I, relax as R
 

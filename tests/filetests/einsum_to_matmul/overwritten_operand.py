@@ -1,5 +1,5 @@
-# test opt --passes=EinsumToMatmul
 # The einsum reads its operands where it stands, before the in-place call, and so does the matmul.
+# test opt --passes=EinsumToMatmul
 
 from pliant.script import ir as I, relax as R, tir as T
 

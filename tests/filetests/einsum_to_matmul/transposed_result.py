@@ -1,5 +1,5 @@
-# test opt --passes=EinsumToMatmul
 # The result's labels are in the other order, so the product is transposed.
+# test opt --passes=EinsumToMatmul
 
 from pliant.script import ir as I, relax as R
 

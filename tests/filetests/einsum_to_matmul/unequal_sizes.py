@@ -1,5 +1,5 @@
-# test opt --passes=EinsumToMatmul
 # The summed sizes `k` and `m` are not known to be equal, so the einsum stays and checks them.
+# test opt --passes=EinsumToMatmul
 # no-run: the sizes differ in every run
 
 from pliant.script import ir as I, relax as R

@@ -1,5 +1,5 @@
-# test opt --passes=EliminateCommonSubexpr
 # Equal values in a later dataflow block are replaced by outputs of the earlier block.
+# test opt --passes=EliminateCommonSubexpr
 
 from pliant.script import ir as I, relax as R, tir as T
 

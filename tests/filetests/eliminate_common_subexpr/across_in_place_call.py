@@ -1,6 +1,6 @@
-# test opt --passes=EliminateCommonSubexpr
 # No value is merged across an in-place call: `e` reads the overwritten `a`, and `f` stays, too, since the call may write to any
 # tensor.
+# test opt --passes=EliminateCommonSubexpr
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=EliminateCommonSubexpr
 # A branch reuses values that were computed before it, but values of one branch are not available in the other or after both.
+# test opt --passes=EliminateCommonSubexpr
 
 from pliant.script import ir as I, relax as R, tir as T
 

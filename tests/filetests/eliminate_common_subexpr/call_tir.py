@@ -1,5 +1,5 @@
-# test opt --passes=EliminateCommonSubexpr
 # Equal calls of loop functions, and of pure functions with equal arguments, are merged.
+# test opt --passes=EliminateCommonSubexpr
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=EliminateCommonSubexpr
 # Calls with effects are not merged, and values before such a call are not reused after it.
+# test opt --passes=EliminateCommonSubexpr
 # no-run: it calls a packed function
 
 from pliant.script import ir as I, relax as R, tir as T

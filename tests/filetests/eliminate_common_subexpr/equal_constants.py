@@ -1,5 +1,5 @@
-# test opt --passes=EliminateCommonSubexpr
 # Constants are equal by value: 0.0 and -0.0 differ, and so do values of different data types.
+# test opt --passes=EliminateCommonSubexpr
 
 from pliant.script import ir as I, relax as R
 

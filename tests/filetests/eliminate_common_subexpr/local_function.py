@@ -1,6 +1,6 @@
-# test opt --passes=EliminateCommonSubexpr
 # Equal values of a local function are merged, but not with the equal value of the enclosing function, which it would have to
 # capture.
+# test opt --passes=EliminateCommonSubexpr
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=EliminateCommonSubexpr
 # Equal match_casts are merged. One that defines another symbol is another value: its size is not known to be equal.
+# test opt --passes=EliminateCommonSubexpr
 
 from pliant.script import ir as I, relax as R, tir as T
 

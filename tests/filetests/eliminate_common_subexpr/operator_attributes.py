@@ -1,5 +1,5 @@
-# test opt --passes=EliminateCommonSubexpr
 # Calls with the same operands and equal attributes are merged; a different axis, data type or keepdims is another value.
+# test opt --passes=EliminateCommonSubexpr
 
 from pliant.script import ir as I, relax as R
 

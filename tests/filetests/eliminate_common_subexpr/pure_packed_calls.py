@@ -1,5 +1,5 @@
-# test opt --passes=EliminateCommonSubexpr
 # Packed functions that are declared pure: two equal calls are merged, and calls with different arguments are not.
+# test opt --passes=EliminateCommonSubexpr
 
 from pliant.script import ir as I, relax as R, tir as T
 

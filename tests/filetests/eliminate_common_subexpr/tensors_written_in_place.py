@@ -1,5 +1,5 @@
-# test opt --passes=EliminateCommonSubexpr
 # A value that an in-place call overwrites is not merged with an equal value.
+# test opt --passes=EliminateCommonSubexpr
 
 from pliant.script import ir as I, relax as R, tir as T
 

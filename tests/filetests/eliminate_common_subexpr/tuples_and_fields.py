@@ -1,5 +1,5 @@
-# test opt --passes=EliminateCommonSubexpr
 # Equal tuples and equal fields of one tuple are merged, so the second split and everything read from it disappear.
+# test opt --passes=EliminateCommonSubexpr
 
 from pliant.script import ir as I, relax as R
 

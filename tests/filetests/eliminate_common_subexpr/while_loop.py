@@ -1,5 +1,5 @@
-# test opt --passes=EliminateCommonSubexpr
 # Values are merged inside of the functions of a loop, but not with equal values outside of it.
+# test opt --passes=EliminateCommonSubexpr
 
 from pliant.script import ir as I, relax as R, tir as T
 

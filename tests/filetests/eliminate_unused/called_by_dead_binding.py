@@ -1,5 +1,5 @@
-# test opt --passes=EliminateUnused
 # A function whose only call has an unused result is reached: removing the call is the task of dead code elimination.
+# test opt --passes=EliminateUnused
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=EliminateUnused
 # Functions called in only one arm of a branch, or only in a local function, are reached.
+# test opt --passes=EliminateUnused
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=EliminateUnused
 # A loop function without private=True is public and stays, although no graph function calls it.
+# test opt --passes=EliminateUnused
 
 from pliant.script import ir as I, relax as R, tir as T
 

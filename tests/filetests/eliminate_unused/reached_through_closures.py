@@ -1,5 +1,5 @@
-# test opt --passes=EliminateUnused
 # Functions that are reached only as values stay: the body of a loop, and a captured function.
+# test opt --passes=EliminateUnused
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=EliminateUnused
 # A private function that nothing calls is removed.
+# test opt --passes=EliminateUnused
 
 from pliant.script import ir as I, relax as R, tir as T
 

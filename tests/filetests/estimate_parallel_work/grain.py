@@ -1,5 +1,5 @@
-# test opt --passes=EstimateParallelWork
 # A loop that stores little per iteration runs many iterations per task; a negative grain counts the tasks that an iteration is worth.
+# test opt --passes=EstimateParallelWork
 
 from pliant.script import ir as I, relax as R, tir as T
 

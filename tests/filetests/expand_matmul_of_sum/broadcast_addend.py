@@ -1,5 +1,5 @@
-# test opt --passes=ExpandMatmulOfSum
 # The addend `b` is broadcast, so it has another type than the sum, and its product would have another shape.
+# test opt --passes=ExpandMatmulOfSum
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=ExpandMatmulOfSum
 # A sum of constants, or of parameters alone, is computed once, so expanding it would only add a product.
+# test opt --passes=ExpandMatmulOfSum
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=ExpandMatmulOfSum
 # The 8-bit sum wraps around before it is widened, so a product with a wider result type must not be expanded.
+# test opt --passes=ExpandMatmulOfSum
 
 from pliant.script import ir as I, relax as R
 

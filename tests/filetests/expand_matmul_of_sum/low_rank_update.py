@@ -1,5 +1,5 @@
-# test opt --passes=ExpandMatmulOfSum,DeadCodeElimination
 # The product with a sum of a weight and a low-rank update becomes the sum of two products.
+# test opt --passes=ExpandMatmulOfSum,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R
 

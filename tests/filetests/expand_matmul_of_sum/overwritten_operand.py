@@ -1,5 +1,5 @@
-# test opt --passes=ExpandMatmulOfSum
 # An addend is overwritten after the sum was computed, so the products must not read it later.
+# test opt --passes=ExpandMatmulOfSum
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=ExpandMatmulOfSum
 # Only a sum as the right operand is expanded: a sum on the left stays, and so does a difference.
+# test opt --passes=ExpandMatmulOfSum
 
 from pliant.script import ir as I, relax as R
 

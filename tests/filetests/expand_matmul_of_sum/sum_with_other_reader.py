@@ -1,5 +1,5 @@
-# test opt --passes=ExpandMatmulOfSum
 # The sum has another reader and is still computed for it.
+# test opt --passes=ExpandMatmulOfSum
 
 from pliant.script import ir as I, relax as R
 

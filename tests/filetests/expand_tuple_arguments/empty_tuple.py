@@ -1,5 +1,5 @@
-# test opt --passes=ExpandTupleArguments
 # An empty tuple has no fields, so its parameter disappears; a field with the name of another parameter gets a new name.
+# test opt --passes=ExpandTupleArguments
 
 from pliant.script import ir as I, relax as R
 

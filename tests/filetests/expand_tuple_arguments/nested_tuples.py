@@ -1,5 +1,5 @@
-# test opt --passes=ExpandTupleArguments
 # Nested tuples become one parameter for each tensor in them; an empty tuple becomes none.
+# test opt --passes=ExpandTupleArguments
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=ExpandTupleArguments
 # A tuple parameter that the body also returns as a whole is rebuilt under its name.
+# test opt --passes=ExpandTupleArguments
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=ExpandTupleArguments
 # The argument is a variable, not a tuple literal: the caller reads its fields before the call.
+# test opt --passes=ExpandTupleArguments
 
 from pliant.script import ir as I, relax as R
 

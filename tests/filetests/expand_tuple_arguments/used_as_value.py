@@ -1,5 +1,5 @@
-# test opt --passes=ExpandTupleArguments
 # A function used as a value keeps its tuple parameter, and so does a public function: callers elsewhere pass one tuple.
+# test opt --passes=ExpandTupleArguments
 
 from pliant.script import ir as I, relax as R
 

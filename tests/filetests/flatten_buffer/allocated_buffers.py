@@ -1,5 +1,5 @@
-# test opt --passes=FlattenBuffer
 # Allocated buffers are flattened, too; a dim of 1 adds nothing to the index.
+# test opt --passes=FlattenBuffer
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=FlattenBuffer
 # The address of an element has a linear index as well.
+# test opt --passes=FlattenBuffer
 
 from pliant.script import ir as I, relax as R, tir as T
 

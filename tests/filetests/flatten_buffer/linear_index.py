@@ -1,5 +1,5 @@
-# test opt --passes=FlattenBuffer
 # The linear index is the sum of the indices times the sizes of the later dims; a scalar has index 0.
+# test opt --passes=FlattenBuffer
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,LowerInitBlock,ConvertBlocksToLoops,FlattenBuffer,Simplify
 # Accesses in the loops of a matmul and a sum get linear indices.
+# test opt --passes=LegalizeOps,LowerInitBlock,ConvertBlocksToLoops,FlattenBuffer,Simplify
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=FoldConstant,DeadCodeElimination
 # Calls of loop functions with constant operands are evaluated.
+# test opt --passes=FoldConstant,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,6 +1,6 @@
-# test opt --passes=FoldConstant
 # A chain over constants becomes one constant; the bindings that only it used are removed, and one that the function returns is
 # replaced.
+# test opt --passes=FoldConstant
 
 from pliant.script import ir as I, relax as R
 

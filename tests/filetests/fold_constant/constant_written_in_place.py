@@ -1,5 +1,5 @@
-# test opt --passes=FoldConstant
 # A constant that an in-place call overwrites is not folded.
+# test opt --passes=FoldConstant
 
 from pliant.script import ir as I, relax as R, tir as T
 

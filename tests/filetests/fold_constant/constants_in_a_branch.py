@@ -1,5 +1,5 @@
-# test opt --passes=FoldConstant
 # Constants in an arm of a branch are folded there; the result of the branch is not, since the condition is unknown.
+# test opt --passes=FoldConstant
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=FoldConstant
 # Constants computed before a branch are folded in its arms.
+# test opt --passes=FoldConstant
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=FoldConstant
 # An operator whose result shape depends on values is not folded, even with constant operands.
+# test opt --passes=FoldConstant
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=FoldConstant
 # An integer division by zero fails when it is evaluated, so the call stays and fails at run time. The float quotient is infinity.
+# test opt --passes=FoldConstant
 # no-run: the division fails in every run
 
 from pliant.script import ir as I, relax as R

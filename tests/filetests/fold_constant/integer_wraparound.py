@@ -1,5 +1,5 @@
-# test opt --passes=FoldConstant
 # Folding uses the arithmetic of the program: int8 sums wrap around, and a float beyond the range of int8 saturates.
+# test opt --passes=FoldConstant
 
 from pliant.script import ir as I, relax as R
 

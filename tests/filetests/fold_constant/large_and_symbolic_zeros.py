@@ -1,5 +1,5 @@
-# test opt --passes=FoldConstant
 # Small filled tensors become constants; large tensors and tensors of symbolic size stay calls.
+# test opt --passes=FoldConstant
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=FoldConstant
 # A variable that names a constant is replaced by it, also if nothing else is folded, so that offload rules see a constant operand.
+# test opt --passes=FoldConstant
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=FoldConstant
 # The shape of a tensor is read from its type, with constant and with symbolic dims, so neither `s` nor `t` reads the tensor.
+# test opt --passes=FoldConstant
 
 from pliant.script import ir as I, relax as R
 

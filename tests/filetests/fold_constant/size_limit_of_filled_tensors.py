@@ -1,5 +1,5 @@
-# test opt --passes=FoldConstant
 # Small filled tensors become constants, large ones stay calls: a constant of 100,000 zeros would only grow the program.
+# test opt --passes=FoldConstant
 
 from pliant.script import ir as I, relax as R
 

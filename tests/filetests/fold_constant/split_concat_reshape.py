@@ -1,5 +1,5 @@
-# test opt --passes=FoldConstant
 # Tuples of constants, concatenations and reshapes are evaluated.
+# test opt --passes=FoldConstant
 
 from pliant.script import ir as I, relax as R, tir as T
 

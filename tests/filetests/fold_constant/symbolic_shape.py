@@ -1,5 +1,5 @@
-# test opt --passes=FoldConstant
 # A filled tensor of symbolic size has no value at compile time; a sum over an empty constant does.
+# test opt --passes=FoldConstant
 
 from pliant.script import ir as I, relax as R, tir as T
 

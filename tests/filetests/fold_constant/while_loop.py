@@ -1,5 +1,5 @@
-# test opt --passes=FoldConstant
 # Constants are folded inside of the condition and the body of a loop.
+# test opt --passes=FoldConstant
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=FoldScaleAxis,FoldConstant,DeadCodeElimination
 # R.nn.batch_norm with moving statistics becomes part of the convolution; without scale, the weights are divided by the deviation.
+# test opt --passes=FoldScaleAxis,FoldConstant,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=FoldScaleAxis,FoldConstant,DeadCodeElimination
 # A scale and an offset after a convolution with a bias become part of the weights and of the bias.
+# test opt --passes=FoldScaleAxis,FoldConstant,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=FoldScaleAxis,FoldConstant,DeadCodeElimination
 # A batch normalization that is written as a difference, a quotient, a product and a sum becomes part of the convolution.
+# test opt --passes=FoldScaleAxis,FoldConstant,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=FoldScaleAxis,FoldConstant,DeadCodeElimination
 # The weights of a grouped convolution are scaled; those of a grouped transposed convolution, which have the filters of one group, are kept.
+# test opt --passes=FoldScaleAxis,FoldConstant,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

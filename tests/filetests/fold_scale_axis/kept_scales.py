@@ -1,5 +1,5 @@
-# test opt --passes=FoldScaleAxis,FoldConstant,DeadCodeElimination
 # A scale is kept if the convolution has another reader, or if the scale or the weights depend on inputs or vary along other dims.
+# test opt --passes=FoldScaleAxis,FoldConstant,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=FoldScaleAxis
 # A scale is kept if a call may overwrite the result of the convolution before the scale reads it.
+# test opt --passes=FoldScaleAxis
 # no-run: it calls a packed function
 
 from pliant.script import ir as I, relax as R, tir as T

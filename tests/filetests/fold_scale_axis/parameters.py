@@ -1,5 +1,5 @@
-# test opt --passes=FoldScaleAxis
 # Scales and weights that are parameters are kept, because they would be multiplied in every run.
+# test opt --passes=FoldScaleAxis
 
 from pliant.script import ir as I, relax as R, tir as T
 

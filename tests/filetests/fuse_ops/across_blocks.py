@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,EliminateUnused
 # Groups do not cross the end of a dataflow block, and plain bindings are in no group.
+# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,EliminateUnused
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,EliminateUnused
 # A match_cast separates groups: its check stays where it is.
+# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,EliminateUnused
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,EliminateUnused
 # Sorting has a loop function of its own: neither what it reads nor what reads it joins it, but both sides form groups.
+# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,EliminateUnused
 
 from pliant.script import ir as I, relax as R
 

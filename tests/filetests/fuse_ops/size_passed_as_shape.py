@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,EliminateUnused
 # No tensor of the group defines `n`, so its function takes the size as a shape.
+# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,EliminateUnused
 
 from pliant.script import ir as I, relax as R, tir as T
 

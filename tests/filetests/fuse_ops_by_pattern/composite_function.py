@@ -1,5 +1,5 @@
-# test opt --passes=FuseOpsByPattern
 # Functions that are composite or primitive already are not searched, so a second run finds nothing.
+# test opt --passes=FuseOpsByPattern
 
 from pliant.script import ir as I, relax as R
 

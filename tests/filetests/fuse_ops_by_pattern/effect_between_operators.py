@@ -1,5 +1,5 @@
-# test opt --passes=FuseOpsByPattern
 # A call with effects between product and bias: no value moves past it.
+# test opt --passes=FuseOpsByPattern
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=FuseOpsByPattern
 # The patterns of the backend `gemm`: matmuls with a transposed operand, a bias and an activation.
+# test opt --passes=FuseOpsByPattern
 @I.ir_module
 class Module:
     @R.function

@@ -1,5 +1,5 @@
-# test opt --passes=FuseOpsByPattern
 # The sum is an output, so it cannot be inside of a match that ends with the activation; product and bias match.
+# test opt --passes=FuseOpsByPattern
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=FuseOpsByPattern
 # An in-place call overwrites the bias between the product and the sum, and another one overwrites the weight.
+# test opt --passes=FuseOpsByPattern
 
 from pliant.script import ir as I, relax as R, tir as T
 

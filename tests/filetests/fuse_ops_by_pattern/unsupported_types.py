@@ -1,5 +1,5 @@
-# test opt --passes=FuseOpsByPattern
 # The backend multiplies floats of 32 and 64 bits; integers and 16-bit floats match no pattern.
+# test opt --passes=FuseOpsByPattern
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,EliminateUnused
 # Each group of calls, such as a matmul and its epilogue, becomes one loop function.
+# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,EliminateUnused
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=FuseTIR
 # A `Primitive` function that contains an operator is not merged, and neither is one that is used as a value.
+# test opt --passes=FuseTIR
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,EliminateUnused
 # Merged functions with sizes that are terms, sizes passed as a shape, and reads of tuple fields.
+# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,EliminateUnused
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=FuseTIR
 # A group with two results becomes one loop function that writes both.
+# test opt --passes=FuseTIR
 
 from pliant.script import ir as I, relax as R, tir as T
 

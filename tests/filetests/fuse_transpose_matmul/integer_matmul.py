@@ -1,5 +1,5 @@
-# test opt --passes=FuseTransposeMatmul
 # Integers: a transposed matrix becomes a linear product, but a batch of them stays, since the einsum takes floats only.
+# test opt --passes=FuseTransposeMatmul
 
 from pliant.script import ir as I, relax as R
 

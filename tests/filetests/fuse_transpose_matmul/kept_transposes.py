@@ -1,5 +1,5 @@
-# test opt --passes=FuseTransposeMatmul
 # Transposes stay if the product is also read directly, is of integers with batch dims, or has a bias.
+# test opt --passes=FuseTransposeMatmul
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=FuseTransposeMatmul
 # The weight is overwritten after it was transposed, so the product must read the transposed copy.
+# test opt --passes=FuseTransposeMatmul
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=FuseTransposeMatmul
 # The summed sizes may differ, so the matmul stays and checks them at run time.
+# test opt --passes=FuseTransposeMatmul
 # no-run: the sizes that files run at differ from each other
 
 from pliant.script import ir as I, relax as R, tir as T

@@ -1,5 +1,5 @@
-# test opt --passes=FuseTransposeMatmul,DeadCodeElimination
 # A transpose with another reader stays for it; a result that something else reads, too, is computed as it is.
+# test opt --passes=FuseTransposeMatmul,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=FuseTransposeMatmul,DeadCodeElimination
 # A transposed left operand, and a transposed result that only the transpose reads, become an einsum.
+# test opt --passes=FuseTransposeMatmul,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R
 

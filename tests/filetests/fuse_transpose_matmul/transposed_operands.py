@@ -1,5 +1,5 @@
-# test opt --passes=FuseTransposeMatmul
 # A transposed right matrix gives a linear product, and other transposed operands give an einsum.
+# test opt --passes=FuseTransposeMatmul
 
 from pliant.script import ir as I, relax as R, tir as T
 

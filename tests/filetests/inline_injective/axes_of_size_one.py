@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,EliminateUnused,InlineInjective
 # An expensive stage is inlined into a mean with axes of size 1, because the mean reads each value once.
+# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,EliminateUnused,InlineInjective
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,EliminateUnused,InlineInjective
 # An expensive stage whose values the reader reads several times is not inlined; a cheap stage is.
+# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,EliminateUnused,InlineInjective
 
 from pliant.script import ir as I, relax as R, tir as T
 

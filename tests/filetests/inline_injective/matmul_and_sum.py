@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,InlineInjective
 # Loop functions of one stage each: nothing can be inlined.
+# test opt --passes=LegalizeOps,InlineInjective
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=InlinePrivateFunctions
 # The entry checks of a callee become match_casts at the call, if they may fail.
+# test opt --passes=InlinePrivateFunctions
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=InlinePrivateFunctions
 # Functions that a backend compiles keep their calls.
+# test opt --passes=InlinePrivateFunctions
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=InlinePrivateFunctions
 # Inlining a function with a branch splits the dataflow block of the caller.
+# test opt --passes=InlinePrivateFunctions
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=InlinePrivateFunctions
 # A private function that takes a function as an argument is inlined; the call of its parameter becomes a call of the argument.
+# test opt --passes=InlinePrivateFunctions
 
 from pliant.script import ir as I, relax as R
 

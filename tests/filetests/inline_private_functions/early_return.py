@@ -1,5 +1,5 @@
-# test opt --passes=InlinePrivateFunctions
 # A function that returns from an arm of a branch: the rest of the caller goes on with either value.
+# test opt --passes=InlinePrivateFunctions
 
 from pliant.script import ir as I, relax as R
 

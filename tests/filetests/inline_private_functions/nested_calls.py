@@ -1,5 +1,5 @@
-# test opt --passes=InlinePrivateFunctions
 # Functions that call other private functions are inlined completely, at both calls.
+# test opt --passes=InlinePrivateFunctions
 
 from pliant.script import ir as I, relax as R, tir as T
 

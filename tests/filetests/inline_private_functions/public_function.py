@@ -1,5 +1,5 @@
-# test opt --passes=InlinePrivateFunctions
 # A public function is not inlined, although its only call is here: callers outside of the module may call it, too.
+# test opt --passes=InlinePrivateFunctions
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=InlinePrivateFunctions
 # Mutually recursive functions are not inlined.
+# test opt --passes=InlinePrivateFunctions
 # no-run: it never ends
 
 from pliant.script import ir as I, relax as R, tir as T

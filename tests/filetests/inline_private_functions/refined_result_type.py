@@ -1,5 +1,5 @@
-# test opt --passes=InlinePrivateFunctions
 # A match_cast of the result of an inlined call refines the types of the inlined bindings.
+# test opt --passes=InlinePrivateFunctions
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=InlinePrivateFunctions
 # Each call gets a copy of the body with its own names and sizes; the function is then removed.
+# test opt --passes=InlinePrivateFunctions
 
 from pliant.script import ir as I, relax as R, tir as T
 

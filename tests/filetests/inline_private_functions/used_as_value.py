@@ -1,5 +1,5 @@
-# test opt --passes=InlinePrivateFunctions
 # A function that is passed as a value is inlined at its direct call, but stays for the loop that takes it.
+# test opt --passes=InlinePrivateFunctions
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=InlinePrivateFunctions
 # A private function is inlined into the body of a loop.
+# test opt --passes=InlinePrivateFunctions
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=KillAfterLastUse
 # Values that a local function captures stay alive until the last use of the function.
+# test opt --passes=KillAfterLastUse
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,CallTIRRewrite,StaticPlanBlockMemory,LowerAllocTensor,KillAfterLastUse
 # Each storage and tensor is freed after its last use; the result is not freed.
+# test opt --passes=LegalizeOps,CallTIRRewrite,StaticPlanBlockMemory,LowerAllocTensor,KillAfterLastUse
 
 from pliant.script import ir as I, relax as R, tir as T
 

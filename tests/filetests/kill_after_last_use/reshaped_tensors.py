@@ -1,5 +1,5 @@
-# test opt --passes=KillAfterLastUse
 # A reshaped tensor is its own value for the VM: freeing the original leaves the view alive.
+# test opt --passes=KillAfterLastUse
 
 from pliant.script import ir as I, relax as R, tir as T
 

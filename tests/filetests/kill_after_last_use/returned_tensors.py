@@ -1,5 +1,5 @@
-# test opt --passes=KillAfterLastUse
 # A returned tensor is not freed, and neither is one that a returned tuple holds, or a parameter.
+# test opt --passes=KillAfterLastUse
 
 from pliant.script import ir as I, relax as R
 

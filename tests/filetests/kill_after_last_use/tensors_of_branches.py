@@ -1,5 +1,5 @@
-# test opt --passes=KillAfterLastUse
 # A tensor that only one arm reads is freed after the branch; a tensor that an arm creates is freed in it.
+# test opt --passes=KillAfterLastUse
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=KillAfterLastUse
 # Bindings without a name get one when the pass refers to them.
+# test opt --passes=KillAfterLastUse
 @I.ir_module
 class Module:
     @R.function(pure=False)

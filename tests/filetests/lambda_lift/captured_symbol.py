@@ -1,5 +1,5 @@
-# test opt --passes=LambdaLift
 # A local function captures only a size: no captured tensor defines it, so it becomes a scalar parameter.
+# test opt --passes=LambdaLift
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LambdaLift
 # Captured variables; a captured symbol that is in no captured variable's type, and one that is.
+# test opt --passes=LambdaLift
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LambdaLift
 # Local functions that are passed, selected by a branch or aliased become closures, if they capture variables.
+# test opt --passes=LambdaLift
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LambdaLift,LambdaLift
 # A local function in a branch captures an output of a dataflow block; the name for the lifted function is taken.
+# test opt --passes=LambdaLift,LambdaLift
 
 from pliant.script import ir as I, relax as R, tir as T
 

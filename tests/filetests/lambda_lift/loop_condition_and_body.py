@@ -1,5 +1,5 @@
-# test opt --passes=LambdaLift
 # Conditions and bodies of loops are lifted, also of nested loops; their captured values become parameters.
+# test opt --passes=LambdaLift
 
 from pliant.script import ir as I, relax as R, tir as T
 

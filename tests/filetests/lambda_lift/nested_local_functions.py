@@ -1,5 +1,5 @@
-# test opt --passes=LambdaLift
 # A function within a local function captures variables of both enclosing functions; both are lifted.
+# test opt --passes=LambdaLift
 
 from pliant.script import ir as I, relax as R
 

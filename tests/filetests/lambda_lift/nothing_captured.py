@@ -1,5 +1,5 @@
-# test opt --passes=LambdaLift
 # A local function without captures needs no closure: its global name is the value, in calls and in the result.
+# test opt --passes=LambdaLift
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=LambdaLift
 # A recursive function, and two mutually recursive ones: each captures what all of them need.
+# test opt --passes=LambdaLift
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps
 # Broadcast operands: sizes that are not provably compatible are checked at run time.
+# test opt --passes=LegalizeOps
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps
 # A condition as a dim is 0 or 1, as an int64.
+# test opt --passes=LegalizeOps
 from pliant.script import ir as I, relax as R, tir as T
 
 

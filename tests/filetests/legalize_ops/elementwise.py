@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps
 # Elementwise operators with a broadcast operand and a constant operand become loop functions.
+# test opt --passes=LegalizeOps
 
 from pliant.script import ir as I, relax as R, tir as T
 

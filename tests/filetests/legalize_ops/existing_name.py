@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps
 # The module has a function named `exp` already, which stays as it is; the new loop function gets another name.
+# test opt --passes=LegalizeOps
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps
 # A matmul, a sum and a softmax become loop functions.
+# test opt --passes=LegalizeOps
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps
 # Operators whose result size depends on values, and operators with effects, become calls of packed functions.
+# test opt --passes=LegalizeOps
 
 from pliant.script import ir as I, relax as R, tir as T
 

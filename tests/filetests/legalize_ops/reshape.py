@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps
 # A reshape stays a view; a transpose and a concatenation become loop functions.
+# test opt --passes=LegalizeOps
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps
 # Calls with operands of the same types share one loop function. Operands of another size or data type have their own.
+# test opt --passes=LegalizeOps
 
 from pliant.script import ir as I, relax as R
 

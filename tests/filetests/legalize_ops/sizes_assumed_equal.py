@@ -1,6 +1,6 @@
-# test opt --passes=LegalizeOps
 # Sizes that are assumed equal are checked first, with messages that name the user's dims. The sizes that file tests run at
 # differ from each other; tests/python/operators/test_invalid_operands.py runs every operator at sizes that agree.
+# test opt --passes=LegalizeOps
 # no-run: the sizes that files run at differ from each other
 
 from pliant.script import ir as I, relax as R, tir as T

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps
 # A split becomes one call with two outputs, also if one of them has no elements.
+# test opt --passes=LegalizeOps
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps
 # Operators whose operand has an unknown rank or data type stay; behind a match_cast they become loop functions.
+# test opt --passes=LegalizeOps
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LiftTransformParams
 # Calls with effects stay, and so do the values of parameters that the function writes to.
+# test opt --passes=LiftTransformParams
 # no-run: the parameters change
 
 from pliant.script import ir as I, relax as R, tir as T

@@ -1,5 +1,5 @@
-# test opt --passes=LiftTransformParams
 # What depends only on the weights moves to the function that runs once; the bias, which is used unchanged, is passed through.
+# test opt --passes=LiftTransformParams
 # no-run: the parameters change
 
 from pliant.script import ir as I, relax as R

@@ -1,5 +1,5 @@
-# test opt --passes=LiftTransformParams
 # The exponential of the weights moves, but its broadcast to a size of the inputs stays: the size is known only in a call.
+# test opt --passes=LiftTransformParams
 # no-run: the parameters change
 
 from pliant.script import ir as I, relax as R, tir as T

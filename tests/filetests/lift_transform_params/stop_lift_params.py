@@ -1,5 +1,5 @@
-# test opt --passes=LiftTransformParams
 # `stop_lift_params` ends the part that moves: the cast before it runs once, the exponential after it in every call.
+# test opt --passes=LiftTransformParams
 # no-run: the parameters change
 
 from pliant.script import ir as I, relax as R

@@ -1,5 +1,5 @@
-# test opt --passes=LiftTransformParams
 # Computations on weights with symbolic sizes move, unless they need a size that only an input defines.
+# test opt --passes=LiftTransformParams
 # no-run: the parameters change
 
 from pliant.script import ir as I, relax as R, tir as T

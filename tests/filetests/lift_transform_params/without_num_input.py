@@ -1,5 +1,5 @@
-# test opt --passes=LiftTransformParams
 # Without `num_input`, all parameters are inputs and nothing moves.
+# test opt --passes=LiftTransformParams
 
 from pliant.script import ir as I, relax as R
 

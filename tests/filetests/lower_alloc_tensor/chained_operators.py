@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,CallTIRRewrite,LowerAllocTensor
 # Each tensor that an operator allocates gets a storage of its own.
+# test opt --passes=LegalizeOps,CallTIRRewrite,LowerAllocTensor
 
 from pliant.script import ir as I, relax as R, tir as T
 

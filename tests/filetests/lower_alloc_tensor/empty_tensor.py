@@ -1,5 +1,5 @@
-# test opt --passes=LowerAllocTensor
 # A tensor without elements gets a storage of 0 bytes.
+# test opt --passes=LowerAllocTensor
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=LowerAllocTensor
 # Tensors whose storage is planned already keep it; two others get storages of their own, although they could share one.
+# test opt --passes=LowerAllocTensor
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=LowerAllocTensor
 # The size of a storage is the product of the dims and of the bytes of an element; a scalar takes one element.
+# test opt --passes=LowerAllocTensor
 
 from pliant.script import ir as I, relax as R, tir as T
 

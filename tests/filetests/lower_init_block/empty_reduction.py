@@ -1,5 +1,5 @@
-# test opt --passes=LowerInitBlock
 # The sum of no elements is the initial value: the init runs also if the reduction has no iteration.
+# test opt --passes=LowerInitBlock
 
 from pliant.script import ir as I, relax as R, tir as T
 

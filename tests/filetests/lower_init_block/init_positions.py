@@ -1,5 +1,5 @@
-# test opt --passes=LowerInitBlock
 # The init moves before an outermost reduction loop; with a predicate on a split reduction axis, it also stays in the loop.
+# test opt --passes=LowerInitBlock
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,LowerInitBlock
 # The init of a matmul and of a sum moves before their reduction loops.
+# test opt --passes=LegalizeOps,LowerInitBlock
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LowerInitBlock
 # A reduction without init continues from what the output holds, so nothing is inserted.
+# test opt --passes=LowerInitBlock
 
 from pliant.script import ir as I, relax as R, tir as T
 

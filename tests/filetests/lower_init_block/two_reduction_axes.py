@@ -1,5 +1,5 @@
-# test opt --passes=LowerInitBlock
 # With two reduction axes, the init moves in front of both loops.
+# test opt --passes=LowerInitBlock
 
 from pliant.script import ir as I, relax as R, tir as T
 

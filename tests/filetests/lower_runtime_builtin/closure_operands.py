@@ -1,5 +1,5 @@
-# test opt --passes=LowerRuntimeBuiltin
 # Creating a closure and calling it become VM operators; tuples of captured values and arguments are expanded.
+# test opt --passes=LowerRuntimeBuiltin
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LowerRuntimeBuiltin
 # Freeing a tensor and freeing a storage are the same operation of the VM.
+# test opt --passes=LowerRuntimeBuiltin
 
 from pliant.script import ir as I, relax as R
 

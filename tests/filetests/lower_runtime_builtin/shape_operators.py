@@ -1,5 +1,5 @@
-# test opt --passes=LowerRuntimeBuiltin
 # The shape of a tensor and the shape in a tensor are builtins of the VM. A reshape to an unknown size is compiled at run time.
+# test opt --passes=LowerRuntimeBuiltin
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,CallTIRRewrite,LowerAllocTensor,LowerRuntimeBuiltin
 # Allocations of storages and tensors become operators of the VM.
+# test opt --passes=LegalizeOps,CallTIRRewrite,LowerAllocTensor,LowerRuntimeBuiltin
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=MatchUnknownShapes,LegalizeOps,ToNonDataflow,LowerRuntimeBuiltin
 # Operators with known operand types become loop functions; the others are dispatched at run time.
+# test opt --passes=MatchUnknownShapes,LegalizeOps,ToNonDataflow,LowerRuntimeBuiltin
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,LowerUnitDimReshapes,AnnotateTIROpPattern,FuseOps,FuseTIR,RewriteDataflowReshape,EliminateUnused
 # A reshape of dims of size 1 is fused with the operators before and after it.
+# test opt --passes=LegalizeOps,LowerUnitDimReshapes,AnnotateTIROpPattern,FuseOps,FuseTIR,RewriteDataflowReshape,EliminateUnused
 
 from pliant.script import ir as I, relax as R, tir as T
 

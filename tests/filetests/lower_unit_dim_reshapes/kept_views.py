@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,LowerUnitDimReshapes,AnnotateTIROpPattern,FuseOps,FuseTIR,RewriteDataflowReshape,EliminateUnused
 # Reshapes that are not fused stay views: between kernels, as an output of the block, and of dims that are not 1.
+# test opt --passes=LegalizeOps,LowerUnitDimReshapes,AnnotateTIROpPattern,FuseOps,FuseTIR,RewriteDataflowReshape,EliminateUnused
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=MatchUnknownShapes
 # Values that branches, local functions and loops define or read are matched once, where they are defined.
+# test opt --passes=MatchUnknownShapes
 
 from pliant.script import ir as I, relax as R, tir as T
 

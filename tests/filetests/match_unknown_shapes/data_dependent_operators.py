@@ -1,5 +1,5 @@
-# test opt --passes=MatchUnknownShapes
 # The results of data-dependent operators, parameters of unknown size, tuples and scalars are matched with new symbols.
+# test opt --passes=MatchUnknownShapes
 
 from pliant.script import ir as I, relax as R, tir as T
 

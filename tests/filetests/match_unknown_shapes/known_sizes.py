@@ -1,6 +1,6 @@
-# test opt --passes=MatchUnknownShapes
 # Nothing changes if every operator knows its sizes, or needs none of its operand: the shape of `y` is unknown, but only
 # `shape_of` reads it.
+# test opt --passes=MatchUnknownShapes
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=MatchUnknownShapes
 # Two unknown sizes get two symbols; the addition checks at run time whether they fit.
+# test opt --passes=MatchUnknownShapes
 
 from pliant.script import ir as I, relax as R
 

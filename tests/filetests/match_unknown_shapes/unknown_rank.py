@@ -1,5 +1,5 @@
-# test opt --passes=MatchUnknownShapes
 # An operand of unknown rank cannot be matched with symbols; its operator is compiled at run time.
+# test opt --passes=MatchUnknownShapes
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=MergeCompositeFunctions
 # Adjacent calls of one backend become a region; a call of another backend starts a new one.
+# test opt --passes=MergeCompositeFunctions
 @I.ir_module
 class Module:
     @R.function(private=True)

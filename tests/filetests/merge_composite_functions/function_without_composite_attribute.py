@@ -1,5 +1,5 @@
-# test opt --passes=MergeCompositeFunctions
 # A private function without the attribute is no part of a region, although it stands between two that are.
+# test opt --passes=MergeCompositeFunctions
 
 from pliant.script import ir as I, relax as R
 

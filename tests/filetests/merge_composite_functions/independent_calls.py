@@ -1,5 +1,5 @@
-# test opt --passes=MergeCompositeFunctions
 # Calls of one backend that do not read each other are regions of their own, and equal regions share one function.
+# test opt --passes=MergeCompositeFunctions
 
 from pliant.script import ir as I, relax as R
 

@@ -1,6 +1,6 @@
-# test opt --passes=MergeCompositeFunctions
 # An in-place call overwrites `a` between the two calls of the backend; the second call must read the new value, the first the old
 # one.
+# test opt --passes=MergeCompositeFunctions
 
 from pliant.script import ir as I, relax as R, tir as T
 

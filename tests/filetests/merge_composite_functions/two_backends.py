@@ -1,5 +1,5 @@
-# test opt --passes=MergeCompositeFunctions
 # Neighbours of different backends become two regions.
+# test opt --passes=MergeCompositeFunctions
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=Normalize
 # Adjacent dataflow blocks are not merged: the second block reads an output of the first.
+# test opt --passes=Normalize
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=Normalize
 # Empty dataflow blocks are dropped wherever they are: in the function, in both branches, and in a local function.
+# test opt --passes=Normalize
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=Normalize
 # A dataflow block and a plain block stay as they are.
+# test opt --passes=Normalize
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=Normalize
 # Plain bindings before and after a dataflow block stay separate blocks, since the dataflow block lies between them.
+# test opt --passes=Normalize
 
 from pliant.script import ir as I, relax as R
 

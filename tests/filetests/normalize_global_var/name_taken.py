@@ -1,5 +1,5 @@
-# test opt --passes=NormalizeGlobalVar
 # The new name of the public function belongs to a private one, which gets another name at all of its calls.
+# test opt --passes=NormalizeGlobalVar
 # no-run: the public function changes its name
 
 from pliant.script import ir as I, relax as R

@@ -1,5 +1,5 @@
-# test opt --passes=NormalizeGlobalVar
 # Calls of a renamed function within itself are renamed, too, and so is its use as a value.
+# test opt --passes=NormalizeGlobalVar
 # no-run: the public function changes its name
 
 from pliant.script import ir as I, relax as R

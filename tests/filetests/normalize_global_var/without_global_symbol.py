@@ -1,5 +1,5 @@
-# test opt --passes=NormalizeGlobalVar
 # Functions without the attribute keep their names; so does a private function, even if it has the attribute.
+# test opt --passes=NormalizeGlobalVar
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=OffloadComposites,DeadCodeElimination
 # The pattern spans an assertion between two dataflow blocks.
+# test opt --passes=OffloadComposites,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=OffloadComposites,DeadCodeElimination
 # Boolean masks of attention, which select scores with `R.where`.
+# test opt --passes=OffloadComposites,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=OffloadComposites,DeadCodeElimination
 # Attention with heads split from one projection, with grouped heads, and with a second reader of the attention weights.
+# test opt --passes=OffloadComposites,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

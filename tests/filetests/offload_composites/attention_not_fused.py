@@ -1,5 +1,5 @@
-# test opt --passes=OffloadComposites,DeadCodeElimination
 # Attention weights that are also a result keep the pattern unfused, under an alias too, so that they are computed once.
+# test opt --passes=OffloadComposites,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,6 +1,6 @@
-# test opt --passes=OffloadComposites,DeadCodeElimination
 # Attention over the positions of an image: queries, keys and values have shape (n, channels, area), and values are multiplied by
 # transposed weights.
+# test opt --passes=OffloadComposites,DeadCodeElimination
 @I.ir_module
 class Module:
     @R.function

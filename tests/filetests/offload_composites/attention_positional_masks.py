@@ -1,5 +1,5 @@
-# test opt --passes=OffloadComposites,DeadCodeElimination
 # Positional masks: the kernel computes them from indices and needs no mask operand.
+# test opt --passes=OffloadComposites,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

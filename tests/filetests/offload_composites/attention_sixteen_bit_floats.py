@@ -1,5 +1,5 @@
-# test opt --passes=OffloadDequantized,OffloadComposites,DeadCodeElimination
 # The match skips casts between the scores and the result, but not those of queries, keys and values.
+# test opt --passes=OffloadDequantized,OffloadComposites,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=OffloadDequantized
 # Between two products, the value is rounded and widened again: each operator rounds once.
+# test opt --passes=OffloadDequantized
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=OffloadDequantized
 # Linear layers with dequantized constant weights become weight-only kernel calls.
+# test opt --passes=OffloadDequantized
 
 from pliant.script import ir as I, relax as R, tir as T
 

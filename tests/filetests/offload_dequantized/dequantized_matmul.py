@@ -1,5 +1,5 @@
-# test opt --passes=OffloadDequantized
 # Matmuls by dequantized constants become weight-only kernel calls if the integers fit 8 bits.
+# test opt --passes=OffloadDequantized
 
 from pliant.script import ir as I, relax as R, tir as T
 

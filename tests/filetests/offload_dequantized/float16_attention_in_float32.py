@@ -1,5 +1,5 @@
-# test opt --passes=OffloadDequantized
 # Attention of 16-bit floats is computed in float32 and rounded once.
+# test opt --passes=OffloadDequantized
 
 from pliant.script import ir as I, relax as R
 

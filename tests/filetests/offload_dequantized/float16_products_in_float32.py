@@ -1,5 +1,5 @@
-# test opt --passes=OffloadDequantized
 # Matmuls, linear layers and convolutions of 16-bit floats are computed in float32 and rounded once.
+# test opt --passes=OffloadDequantized
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=OffloadDequantized
 # Only the constant is quantized: the product of floats with it stays, for the weight-only kernels.
+# test opt --passes=OffloadDequantized
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=OffloadDequantized
 # A convolution with one scale per filter: the sums are multiplied by the input's scale and the scale of their filter.
+# test opt --passes=OffloadDequantized
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=OffloadDequantized
 # Matmuls of dequantized operands with per-tensor, per-row and per-column scales become integer matmuls.
+# test opt --passes=OffloadDequantized
 
 from pliant.script import ir as I, relax as R, tir as T
 

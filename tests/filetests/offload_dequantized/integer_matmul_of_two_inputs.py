@@ -1,5 +1,5 @@
-# test opt --passes=OffloadDequantized
 # The right operand is an input, not a constant, so the product of the dequantized operands stays.
+# test opt --passes=OffloadDequantized
 
 from pliant.script import ir as I, relax as R
 

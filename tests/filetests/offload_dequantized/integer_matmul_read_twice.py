@@ -1,5 +1,5 @@
-# test opt --passes=OffloadDequantized
 # The dequantized input has another reader, for which it is still computed.
+# test opt --passes=OffloadDequantized
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=OffloadDequantized
 # The quantized input is overwritten after it was dequantized, so the product must not read it later.
+# test opt --passes=OffloadDequantized
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=OffloadDequantized
 # Weights that are an input, an infinite scale, and a product of float64 keep their operators.
+# test opt --passes=OffloadDequantized
 
 from pliant.script import ir as I, relax as R
 

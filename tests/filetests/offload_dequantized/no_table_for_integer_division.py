@@ -1,5 +1,5 @@
-# test opt --passes=OffloadDequantized
 # A function that divides integers has no table, because the division fails for an argument that the input may not contain.
+# test opt --passes=OffloadDequantized
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=OffloadDequantized,DeadCodeElimination
 # Functions of two tensors, of channels with different scales, with other readers, or of few operators, have no table.
+# test opt --passes=OffloadDequantized,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=OffloadDequantized
 # Products of float64, float32 and integers stay, and so does a product of float16 whose result is float64.
+# test opt --passes=OffloadDequantized
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=OffloadDequantized
 # Only products are widened to float32. Sums and other operators on float16 stay: their loops accumulate in float32 already.
+# test opt --passes=OffloadDequantized
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=OffloadDequantized,DeadCodeElimination
 # An activation of a quantized tensor, which reads the dequantized value twice, becomes a table of 256 results.
+# test opt --passes=OffloadDequantized,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=OffloadDequantized,DeadCodeElimination
 # Tables of int8 arguments list the negative arguments after the others; the scale may be a reshaped constant.
+# test opt --passes=OffloadDequantized,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

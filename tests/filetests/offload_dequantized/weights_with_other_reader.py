@@ -1,5 +1,5 @@
-# test opt --passes=OffloadDequantized,DeadCodeElimination
 # The dequantized weights have another reader, for which the float copy is still computed.
+# test opt --passes=OffloadDequantized,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R
 

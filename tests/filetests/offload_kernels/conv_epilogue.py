@@ -1,5 +1,5 @@
-# test opt --passes=OffloadKernels
 # A bias, a residual and an activation become the epilogue of a convolution.
+# test opt --passes=OffloadKernels
 
 from pliant.script import ir as I, relax as R, tir as T
 

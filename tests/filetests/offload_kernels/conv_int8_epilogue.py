@@ -1,5 +1,5 @@
-# test opt --passes=OffloadKernels
 # Integer terms, scales, an activation and requantization become the epilogue of an int8 convolution.
+# test opt --passes=OffloadKernels
 
 from pliant.script import ir as I, relax as R, tir as T
 

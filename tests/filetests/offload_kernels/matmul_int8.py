@@ -1,5 +1,5 @@
-# test opt --passes=OffloadKernels
 # Int32 matmuls of 8-bit operands by constants become int8 kernel calls, unless a column spans more than 8 bits.
+# test opt --passes=OffloadKernels
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=OffloadKernels
 # Scales, a bias and an activation become the epilogue of an int8 matmul, if they come in the order that the kernel supports.
+# test opt --passes=OffloadKernels
 
 from pliant.script import ir as I, relax as R, tir as T
 

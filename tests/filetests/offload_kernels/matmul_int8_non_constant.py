@@ -1,5 +1,5 @@
-# test opt --passes=OffloadKernels
 # A kernel packs a non-constant right operand of 8 bits; 128 is subtracted from uint8 values and their zero points.
+# test opt --passes=OffloadKernels
 
 from pliant.script import ir as I, relax as R, tir as T
 

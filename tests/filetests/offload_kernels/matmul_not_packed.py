@@ -1,5 +1,5 @@
-# test opt --passes=OffloadKernels
 # Products with few columns, of integers, of unknown inner size, or with a constant left operand are not packed.
+# test opt --passes=OffloadKernels
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=OffloadKernels
 # Constant right operands of matmuls and linear layers are packed, also with batch dims and for vectors.
+# test opt --passes=OffloadKernels
 
 from pliant.script import ir as I, relax as R
 

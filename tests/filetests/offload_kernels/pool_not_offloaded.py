@@ -1,5 +1,5 @@
-# test opt --passes=OffloadKernels
 # The kernel pools float32 and 16-bit floats: integers, and means that count padding, keep their operators.
+# test opt --passes=OffloadKernels
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=OffloadKernels
 # Recurrent layers become kernel calls, unless they clip or have other activations.
+# test opt --passes=OffloadKernels
 
 from pliant.script import ir as I, relax as R, tir as T
 

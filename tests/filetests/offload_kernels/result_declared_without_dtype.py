@@ -1,5 +1,5 @@
-# test opt --passes=OffloadKernels
 # A result declared without a data type has the type of the kernel's result.
+# test opt --passes=OffloadKernels
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=OffloadKernels
 # Softmax along the last axis becomes a kernel call; along another axis, or of another type, it stays an operator.
+# test opt --passes=OffloadKernels
 
 from pliant.script import ir as I, relax as R, tir as T
 

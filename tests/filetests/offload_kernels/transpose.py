@@ -1,6 +1,6 @@
-# test opt --passes=OffloadKernels
 # A transpose that moves the last dim becomes a kernel call. One that keeps it copies rows in loops, also if it only moves a dim
 # of 1.
+# test opt --passes=OffloadKernels
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=PartitionLoops,Simplify
 # Each of two nested loops is split, and a condition moves out of the loop on which it does not depend.
+# test opt --passes=PartitionLoops,Simplify
 
 from pliant.script import ir as I, relax as R, tir as T
 

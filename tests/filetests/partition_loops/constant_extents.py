@@ -1,5 +1,5 @@
-# test opt --passes=PartitionLoops,Simplify
 # A loop with a constant extent is split at a constant; a condition that reads memory stays.
+# test opt --passes=PartitionLoops,Simplify
 
 from pliant.script import ir as I, relax as R, tir as T
 

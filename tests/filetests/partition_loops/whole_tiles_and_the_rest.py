@@ -1,5 +1,5 @@
-# test opt --passes=PartitionLoops,Simplify
 # The first loop runs the tiles that are full, without the condition; the second one ends the inner loop early.
+# test opt --passes=PartitionLoops,Simplify
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,ToNonDataflow,CallTIRRewrite,StaticPlanBlockMemory
 # A tensor of the dataflow block reuses the storage of one that is not read any more.
+# test opt --passes=LegalizeOps,ToNonDataflow,CallTIRRewrite,StaticPlanBlockMemory
 
 from pliant.script import ir as I, relax as R, tir as T
 

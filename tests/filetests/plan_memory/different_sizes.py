@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,CallTIRRewrite,StaticPlanBlockMemory
 # `n + 1` elements provably fit where `n + 2` were, and so does a scalar afterwards; `m` elements may not fit.
+# test opt --passes=LegalizeOps,CallTIRRewrite,StaticPlanBlockMemory
 
 from pliant.script import ir as I, relax as R, tir as T
 

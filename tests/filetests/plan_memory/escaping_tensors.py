@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,CallTIRRewrite,StaticPlanBlockMemory
 # Tensors in a tuple, passed to a packed function, or returned keep their own memory.
+# test opt --passes=LegalizeOps,CallTIRRewrite,StaticPlanBlockMemory
 
 from pliant.script import ir as I, relax as R
 

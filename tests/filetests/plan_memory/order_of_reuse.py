@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,CallTIRRewrite,StaticPlanBlockMemory,LowerAllocTensor
 # The choice of a storage for smaller tensors, for tensors of branches, and for sizes with upper bounds.
+# test opt --passes=LegalizeOps,CallTIRRewrite,StaticPlanBlockMemory,LowerAllocTensor
 
 from pliant.script import ir as I, relax as R, tir as T
 

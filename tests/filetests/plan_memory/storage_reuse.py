@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory,LowerAllocTensor,KillAfterLastUse
 # A chain of matmuls and activations alternates between two storages.
+# test opt --passes=LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory,LowerAllocTensor,KillAfterLastUse
 
 from pliant.script import ir as I, relax as R, tir as T
 

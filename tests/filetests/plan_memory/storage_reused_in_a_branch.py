@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,CallTIRRewrite,StaticPlanBlockMemory
 # A tensor that dies before a branch gives its storage to a tensor of the arm; what the arm returns keeps its own memory.
+# test opt --passes=LegalizeOps,CallTIRRewrite,StaticPlanBlockMemory
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,ToNonDataflow,CallTIRRewrite,StaticPlanBlockMemory
 # The body of a loop is a function of its own: its tensors do not share storages with those around the loop.
+# test opt --passes=LegalizeOps,ToNonDataflow,CallTIRRewrite,StaticPlanBlockMemory
 
 from pliant.script import ir as I, relax as R
 

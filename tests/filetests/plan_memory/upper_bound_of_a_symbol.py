@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,CallTIRRewrite,StaticPlanBlockMemory
 # The attribute bounds `n`, so the storages have a constant size, which is enough for 64 rows.
+# test opt --passes=LegalizeOps,CallTIRRewrite,StaticPlanBlockMemory
 
 from pliant.script import ir as I, relax as R
 

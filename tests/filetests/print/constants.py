@@ -1,5 +1,5 @@
-# test print
 # Scalar and tensor constants; large constants are listed in the metadata of the script.
+# test print
 
 from pliant.script import ir as I, relax as R
 

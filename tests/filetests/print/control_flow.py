@@ -1,5 +1,5 @@
-# test print
 # A branch, calls of functions of the module, a local function, and a packed call.
+# test print
 # no-compile: the program calls functions that are not registered: test.show
 
 from pliant.script import ir as I, relax as R, tir as T

@@ -1,5 +1,5 @@
-# test print
 # Types without a known rank, data type or size keep only what is known.
+# test print
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test print
 # Lowered loop functions: flat accesses, vectors, calls of extern functions, and loop annotations.
+# test print
 
 from pliant.script import ir as I, tir as T
 

@@ -1,5 +1,5 @@
-# test print
 # Function types, a local function, a closure, and a call through a parameter.
+# test print
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test print
 # The parameter types, bindings and results of a graph function.
+# test print
 
 from pliant.script import ir as I, relax as R, tir as T
 

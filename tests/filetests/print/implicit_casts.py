@@ -1,5 +1,5 @@
-# test print
 # Operands of different types and stored values are converted by the parser: the printed function has explicit casts.
+# test print
 
 from pliant.script import ir as I, tir as T
 

@@ -1,5 +1,5 @@
-# test print
 # A block without a reduction axis runs its init in each iteration, so the init is an ordinary statement.
+# test print
 
 from pliant.script import ir as I, tir as T
 

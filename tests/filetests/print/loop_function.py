@@ -1,5 +1,5 @@
-# test print
 # Loops, blocks, buffers and conditions of a loop function, before it is lowered.
+# test print
 
 from pliant.script import tir as T
 

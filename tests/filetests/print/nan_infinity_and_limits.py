@@ -1,5 +1,5 @@
-# test print
 # Numbers that are no plain decimals: NaN, infinities, negative zero, the largest and smallest of their types.
+# test print
 
 from pliant.script import ir as I, relax as R
 

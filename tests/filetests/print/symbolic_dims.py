@@ -1,5 +1,5 @@
-# test print
 # Dims are printed in normal form: products are multiplied out, constants come last, and min, max and divisions stay.
+# test print
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=ReduceStrength
 # The indices of three axes that a loop computes from one position become counters.
+# test opt --passes=ReduceStrength
 
 from pliant.script import ir as I, tir as T
 

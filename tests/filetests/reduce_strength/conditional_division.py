@@ -1,5 +1,5 @@
-# test opt --passes=ReduceStrength
 # A division that not all iterations execute stays: its divisor may be 0.
+# test opt --passes=ReduceStrength
 
 from pliant.script import ir as I, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=ReduceStrength
 # A division after an assertion stays: the assertion must fail first if the divisor is 0.
+# test opt --passes=ReduceStrength
 
 from pliant.script import ir as I, tir as T
 

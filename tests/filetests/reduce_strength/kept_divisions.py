@@ -1,5 +1,5 @@
-# test opt --passes=ReduceStrength
 # Divisions by a constant, by a number that may be negative, and of a dividend that grows by 2 stay.
+# test opt --passes=ReduceStrength
 
 from pliant.script import ir as I, tir as T
 

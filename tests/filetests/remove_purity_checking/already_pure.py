@@ -1,5 +1,5 @@
-# test opt --passes=RemovePurityChecking
 # Without packed calls, functions only get the attribute that states that their effects are hidden.
+# test opt --passes=RemovePurityChecking
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,6 +1,6 @@
-# test opt --passes=RemovePurityChecking
 # The plain call has effects, so the dataflow block around it becomes a plain block; a function without such calls keeps its
 # block.
+# test opt --passes=RemovePurityChecking
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=RemovePurityChecking
 # The function called through a parameter loses its purity, and so does the parameter's type.
+# test opt --passes=RemovePurityChecking
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=RemovePurityChecking
 # A function that is impure already keeps its declaration, without the attribute.
+# test opt --passes=RemovePurityChecking
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=RemovePurityChecking
 # One function works in place, so every function of the module becomes impure, also those that never call it.
+# test opt --passes=RemovePurityChecking
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=RemoveRedundantReshape
 # A chain of reshapes becomes one reshape of its first operand; the intermediate ones stay for dead code elimination.
+# test opt --passes=RemoveRedundantReshape
 
 from pliant.script import ir as I, relax as R, tir as T
 

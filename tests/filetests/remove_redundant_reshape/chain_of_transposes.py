@@ -1,5 +1,5 @@
-# test opt --passes=RemoveRedundantReshape
 # A chain of transposes becomes one transpose of its first operand, and nothing if the axes compose to the identity.
+# test opt --passes=RemoveRedundantReshape
 
 from pliant.script import ir as I, relax as R, tir as T
 

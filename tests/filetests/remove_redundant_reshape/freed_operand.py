@@ -1,5 +1,5 @@
-# test opt --passes=RemoveRedundantReshape
 # A reshape whose operand is freed later stays, since its result lives on.
+# test opt --passes=RemoveRedundantReshape
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=RemoveRedundantReshape
 # Only `R.reshape` takes part: `expand_dims`, `squeeze` and `flatten` stay as they are until they are lowered to reshapes.
+# test opt --passes=RemoveRedundantReshape
 
 from pliant.script import ir as I, relax as R, tir as T
 

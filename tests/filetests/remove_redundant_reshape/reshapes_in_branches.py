@@ -1,5 +1,5 @@
-# test opt --passes=RemoveRedundantReshape
 # Reshapes of reshapes read the original tensor, inside of branches too.
+# test opt --passes=RemoveRedundantReshape
 
 from pliant.script import ir as I, relax as R, tir as T
 

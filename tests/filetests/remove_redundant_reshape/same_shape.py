@@ -1,5 +1,5 @@
-# test opt --passes=RemoveRedundantReshape
 # A reshape to the shape that the tensor has is removed, also if the shape is written in another form.
+# test opt --passes=RemoveRedundantReshape
 
 from pliant.script import ir as I, relax as R, tir as T
 

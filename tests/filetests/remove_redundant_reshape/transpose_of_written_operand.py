@@ -1,5 +1,5 @@
-# test opt --passes=RemoveRedundantReshape
 # Transposes are not merged in a module with calls that write to their operands.
+# test opt --passes=RemoveRedundantReshape
 
 from pliant.script import ir as I, relax as R, tir as T
 

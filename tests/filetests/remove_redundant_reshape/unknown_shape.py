@@ -1,6 +1,6 @@
-# test opt --passes=RemoveRedundantReshape
 # Reshapes to shapes that are not provably equal stay: `(m, n)` is `(n, m)` only if both are equal, and the size of `z` is
 # unknown.
+# test opt --passes=RemoveRedundantReshape
 
 from pliant.script import ir as I, relax as R, tir as T
 

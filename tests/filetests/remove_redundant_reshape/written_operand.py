@@ -1,5 +1,5 @@
-# test opt --passes=RemoveRedundantReshape
 # A reshape is a new value. If a call writes to its operand later, the reshape of the reshape still reads the copy.
+# test opt --passes=RemoveRedundantReshape
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=RemoveUnusedOutputs
 # The call is in the body of a loop, whose state is one of the fields.
+# test opt --passes=RemoveUnusedOutputs
 
 from pliant.script import ir as I, relax as R
 

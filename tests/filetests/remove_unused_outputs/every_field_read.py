@@ -1,5 +1,5 @@
-# test opt --passes=RemoveUnusedOutputs
 # Nothing changes if the callers together read every field.
+# test opt --passes=RemoveUnusedOutputs
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=RemoveUnusedOutputs
 # No caller reads a field: the function returns the empty tuple, and its effects stay.
+# test opt --passes=RemoveUnusedOutputs
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=RemoveUnusedOutputs
 # A public function keeps its results, although the module reads only one of them.
+# test opt --passes=RemoveUnusedOutputs
 
 from pliant.script import ir as I, relax as R
 

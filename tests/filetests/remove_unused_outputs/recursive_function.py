@@ -1,5 +1,5 @@
-# test opt --passes=RemoveUnusedOutputs
 # A recursive function returns the tuple of its own call: this uses the tuple as a whole, so both fields stay.
+# test opt --passes=RemoveUnusedOutputs
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=RemoveUnusedOutputs
 # The remaining two of three fields move to new indices at all calls.
+# test opt --passes=RemoveUnusedOutputs
 
 from pliant.script import ir as I, relax as R
 

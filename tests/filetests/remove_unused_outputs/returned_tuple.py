@@ -1,5 +1,5 @@
-# test opt --passes=RemoveUnusedOutputs
 # The tuple is returned as a whole, so all of its fields count as read.
+# test opt --passes=RemoveUnusedOutputs
 
 from pliant.script import ir as I, relax as R
 

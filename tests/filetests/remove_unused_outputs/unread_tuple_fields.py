@@ -1,5 +1,5 @@
-# test opt --passes=RemoveUnusedOutputs,CanonicalizeBindings,DeadCodeElimination
 # A field that no caller reads is removed at all calls; a tuple that is read as a whole keeps its fields.
+# test opt --passes=RemoveUnusedOutputs,CanonicalizeBindings,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

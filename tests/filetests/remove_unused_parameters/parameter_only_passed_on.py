@@ -1,5 +1,5 @@
-# test opt --passes=RemoveUnusedParameters
 # The inner function does not read `b`, so the outer one, which only passes it on, does not need it either.
+# test opt --passes=RemoveUnusedParameters
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=RemoveUnusedParameters
 # A parameter that only defines a size is replaced by this size; its value is not needed.
+# test opt --passes=RemoveUnusedParameters
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=RemoveUnusedParameters
 # The signature of a public function does not change, and neither does that of a function used as a value.
+# test opt --passes=RemoveUnusedParameters
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=RemoveUnusedParameters
 # A recursive function that only passes a parameter on to itself does not read it, so the parameter is removed.
+# test opt --passes=RemoveUnusedParameters
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=RemoveUnusedParameters
 # The caller does not know the size that the unused parameter defines, so the parameter stays.
+# test opt --passes=RemoveUnusedParameters
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=RemoveUnusedParameters,DeadCodeElimination
 # Unread parameters are removed, and sizes that only they define become parameters if all callers know them.
+# test opt --passes=RemoveUnusedParameters,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=ReorderPermuteDimsAfterConcat
 # Operands that are transposed differently, or not at all, stay.
+# test opt --passes=ReorderPermuteDimsAfterConcat
 
 from pliant.script import ir as I, relax as R
 

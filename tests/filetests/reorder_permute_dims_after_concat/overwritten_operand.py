@@ -1,5 +1,5 @@
-# test opt --passes=ReorderPermuteDimsAfterConcat
 # `x` is overwritten after it was transposed, so the concatenation must not read it later.
+# test opt --passes=ReorderPermuteDimsAfterConcat
 
 from pliant.script import ir as I, relax as R, tir as T
 

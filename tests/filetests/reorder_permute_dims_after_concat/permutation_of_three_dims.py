@@ -1,5 +1,5 @@
-# test opt --passes=ReorderPermuteDimsAfterConcat,DeadCodeElimination
 # The axis of the concatenation is mapped through the permutation: axis 2 of the results is axis 0 of the operands.
+# test opt --passes=ReorderPermuteDimsAfterConcat,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R
 

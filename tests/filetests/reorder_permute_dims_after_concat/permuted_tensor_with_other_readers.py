@@ -1,5 +1,5 @@
-# test opt --passes=ReorderPermuteDimsAfterConcat
 # A permuted tensor that is read elsewhere is still computed; a negative axis counts from the end.
+# test opt --passes=ReorderPermuteDimsAfterConcat
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=ReorderPermuteDimsAfterConcat
 # A variable that is bound to a tuple literal counts as this literal.
+# test opt --passes=ReorderPermuteDimsAfterConcat
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=ReorderTakeAfterMatmul
 # The gathered columns have another reader and stay for it.
+# test opt --passes=ReorderTakeAfterMatmul
 
 from pliant.script import ir as I, relax as R
 

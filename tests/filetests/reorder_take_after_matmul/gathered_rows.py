@@ -1,5 +1,5 @@
-# test opt --passes=ReorderTakeAfterMatmul
 # Rows of the matrix are summed over, so gathering them cannot move behind the product.
+# test opt --passes=ReorderTakeAfterMatmul
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=ReorderTakeAfterMatmul
 # Indices of two dims make the right operand a batch of matrices, which stays.
+# test opt --passes=ReorderTakeAfterMatmul
 
 from pliant.script import ir as I, relax as R
 

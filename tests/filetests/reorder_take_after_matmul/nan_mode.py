@@ -1,5 +1,5 @@
-# test opt --passes=ReorderTakeAfterMatmul
 # `mode="nan"` stays: with no rows to sum, the product would be 0 instead of NaN. Clamped indices move.
+# test opt --passes=ReorderTakeAfterMatmul
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=ReorderTakeAfterMatmul
 # The matrix is overwritten after its columns were gathered, so the product must not read the matrix later.
+# test opt --passes=ReorderTakeAfterMatmul
 
 from pliant.script import ir as I, relax as R, tir as T
 

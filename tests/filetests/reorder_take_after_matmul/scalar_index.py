@@ -1,5 +1,5 @@
-# test opt --passes=ReorderTakeAfterMatmul
 # A single column: the product with a vector becomes an element of the product with the matrix.
+# test opt --passes=ReorderTakeAfterMatmul
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=ReuseOutput
 # The last stage reads the product at another index than it writes, so the output cannot hold both.
+# test opt --passes=ReuseOutput
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,EliminateUnused,InlineInjective,ReuseOutput
 # The result has another type than the matrix product, so the product keeps its own buffer.
+# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,EliminateUnused,InlineInjective,ReuseOutput
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=RewriteDataflowReshape
 # An output of the block stays a separate tensor, since a reshape would share the memory of `x`.
+# test opt --passes=RewriteDataflowReshape
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=RewriteDataflowReshape
 # Outside of dataflow blocks, a later call may write to either tensor, so the call stays.
+# test opt --passes=RewriteDataflowReshape
 
 from pliant.script import ir as I, relax as R, tir as T
 

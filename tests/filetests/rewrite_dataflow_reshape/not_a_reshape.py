@@ -1,5 +1,5 @@
-# test opt --passes=RewriteDataflowReshape
 # A function that moves elements is no reshape, and neither is one that changes them or reads only a part.
+# test opt --passes=RewriteDataflowReshape
 
 from pliant.script import ir as I, relax as R, tir as T
 

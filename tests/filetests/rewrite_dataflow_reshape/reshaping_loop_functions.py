@@ -1,5 +1,5 @@
-# test opt --passes=RewriteDataflowReshape
 # Loop functions that keep the linear index of every element become reshapes; a transpose does not.
+# test opt --passes=RewriteDataflowReshape
 
 from pliant.script import ir as I, relax as R, tir as T
 

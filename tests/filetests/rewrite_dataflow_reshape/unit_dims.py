@@ -1,5 +1,5 @@
-# test opt --passes=RewriteDataflowReshape
 # Dims of 1 come and go freely, also between symbolic dims.
+# test opt --passes=RewriteDataflowReshape
 
 from pliant.script import ir as I, relax as R, tir as T
 

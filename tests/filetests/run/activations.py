@@ -1,5 +1,5 @@
-# test run
 # Activations at negative numbers, zero and positive numbers.
+# test run
 
 from pliant.script import ir as I, relax as R
 

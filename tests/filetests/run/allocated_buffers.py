@@ -1,5 +1,5 @@
-# test run
 # Buffers whose sizes are variables: a constant, a value that depends on a loop, and a value in an unrolled loop.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

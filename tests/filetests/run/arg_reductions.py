@@ -1,5 +1,5 @@
-# test run
 # Among equal elements, `argmax` and `argmin` return the first; NaN counts as the largest and the smallest.
+# test run
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test run
 # A shift by at least the width of the type, or by a negative distance, shifts all bits out: 0, or the sign for `right_shift`.
+# test run
 
 from pliant.script import ir as I, relax as R
 

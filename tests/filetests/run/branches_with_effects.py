@@ -1,5 +1,5 @@
-# test run
 # Branches with side effects, with and without an else, and purity declared by `force_pure`.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test run
 # `break`, `continue` and `return` in the loops of graph functions.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

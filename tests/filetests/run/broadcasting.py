@@ -1,5 +1,5 @@
-# test run
 # Sizes of 1 are repeated; two symbols of which neither is 1, and which differ, are an error that names both.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test run
 # Loop functions with scalars and several outputs, which call packed functions and linked symbols.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

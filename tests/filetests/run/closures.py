@@ -1,5 +1,5 @@
-# test run
 # A local function that captures a tensor and calls itself.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test run
 # Concatenating, stacking and splitting, with empty parts.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

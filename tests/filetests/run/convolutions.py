@@ -1,5 +1,5 @@
-# test run
 # A filter moves over a row with padding, strides and dilation; the result may be empty.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

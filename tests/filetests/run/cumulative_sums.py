@@ -1,5 +1,5 @@
-# test run
 # Running sums and products: inclusive, exclusive, along an axis, and of no elements.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

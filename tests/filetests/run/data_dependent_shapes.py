@@ -1,5 +1,5 @@
-# test run
 # Results whose sizes depend on values, match_casts of them, and shapes as values.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

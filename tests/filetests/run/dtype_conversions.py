@@ -1,5 +1,5 @@
-# test run
 # Floats become integers by truncation and saturate; NaN becomes 0. Integers keep their low bits, and anything but 0 is true.
+# test run
 
 from pliant.script import ir as I, relax as R
 

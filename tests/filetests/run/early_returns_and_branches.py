@@ -1,5 +1,5 @@
-# test run
 # Early returns, and variables that both arms of a branch assign.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

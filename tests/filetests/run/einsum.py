@@ -1,5 +1,5 @@
-# test run
 # Subscripts: trace, diagonal, transpose, matrix product and inner product.
+# test run
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test run
 # Functions outside of their domain are NaN; at the ends of it they have their limits.
+# test run
 
 from pliant.script import ir as I, relax as R
 

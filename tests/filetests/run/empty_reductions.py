@@ -1,5 +1,5 @@
-# test run
 # The sum of no elements is 0, the product 1, the maximum minus infinity or the least integer, the mean NaN.
+# test run
 
 from pliant.script import ir as I, relax as R
 

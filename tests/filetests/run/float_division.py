@@ -1,6 +1,6 @@
-# test run
 # Division of floats by zero is infinite or NaN. `floor_divide` and `mod` are consistent: the quotient times the divisor plus the
 # remainder is the dividend.
+# test run
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test run
 # Loops over ranges in graph functions, with steps of both signs and with values that grow.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test run
 # Functions that are returned, passed or chosen by a branch; mutual recursion; explicit closures.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

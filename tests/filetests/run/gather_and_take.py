@@ -1,5 +1,5 @@
-# test run
 # Indices from the end are allowed in `take`. An index out of range is an error, is clamped, wraps around, or gives NaN.
+# test run
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test run
 # Guarded accesses are evaluated only if the guard holds.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test run
 # Infinities: differences of equal ones are NaN, `isinf` and `isfinite`, functions at their limits.
+# test run
 
 from pliant.script import ir as I, relax as R
 

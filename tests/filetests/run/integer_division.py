@@ -1,7 +1,7 @@
-# test run
 # `divide` rounds towards zero, `floor_divide` towards minus infinity; `mod` has the sign of the divisor. The least integer
 # divided by -1 wraps around.
 # The condition keeps the operands from being folded at compile time.
+# test run
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test run
 # Sums, products, negation and absolute values of integers wrap around, signed and unsigned.
+# test run
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test run
 # Powers of integers wrap around; a negative exponent gives 0, except for the bases 1 and -1.
+# test run
 
 from pliant.script import ir as I, relax as R
 

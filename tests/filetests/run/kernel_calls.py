@@ -1,5 +1,5 @@
-# test run
 # Library kernels called from a graph function: transposed operands, results with permuted axes, several results.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

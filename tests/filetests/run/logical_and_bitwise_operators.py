@@ -1,5 +1,5 @@
-# test run
 # Logical operators take any type and test for not 0; bitwise ones take integers and bools.
+# test run
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test run
 # Loops of loop functions count in steps, up and down; elements outside the range keep their values.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test run
 # Products of matrices and vectors; the product over no elements is 0, and integers wrap around.
+# test run
 
 from pliant.script import ir as I, relax as R
 

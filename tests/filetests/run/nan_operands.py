@@ -1,5 +1,5 @@
-# test run
 # Comparisons with NaN are false, except for `not_equal`. Maxima and minima, `clip` and `relu` return NaN.
+# test run
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test run
 # Loops in loops of graph functions: each iteration of the outer loop starts the inner one anew.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test run
 # Norms of rows: a row of equal numbers becomes its bias, since its variance is 0.
+# test run
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test run
 # Operators in a dataflow block, and in a branch whose condition depends on a sum.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test run
 # Every way to call a packed function.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test run
 # Padding by a constant, by reflection, by the edge, and around the other end.
+# test run
 
 from pliant.script import ir as I, relax as R
 

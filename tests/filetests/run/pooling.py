@@ -1,5 +1,5 @@
-# test run
 # Maximum and mean of windows: padding counts as minus infinity, and in means only on request. `ceil_mode` adds a partial window.
+# test run
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test run
 # Quantizing rounds ties to even and saturates; dequantizing subtracts the zero point first.
+# test run
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test run
 # Ranges with non-constant steps of either sign, and with a non-constant end.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

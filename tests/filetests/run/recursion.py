@@ -1,5 +1,5 @@
-# test run
 # Global functions that call themselves and each other.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test run
 # Reductions at sizes from 0 on: all axes, one axis, a negative axis, and dims that are kept.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

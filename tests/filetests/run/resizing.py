@@ -1,5 +1,5 @@
-# test run
 # Resizing a row of two pixels to four: the nearest pixel, and linear interpolation with and without aligned corners.
+# test run
 
 from pliant.script import ir as I, relax as R
 

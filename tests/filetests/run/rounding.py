@@ -1,5 +1,5 @@
-# test run
 # `round` takes ties to the even number; `floor`, `ceil` and `trunc` round down, up and towards zero. Integers are not changed.
+# test run
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test run
 # Updates at the same index: the last one stays, or they are added up, multiplied, or the largest is taken.
+# test run
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test run
 # The body of the loop in 'grow' is 'grow' itself, whose size k differs between iterations and between calls.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

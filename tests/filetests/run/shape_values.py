@@ -1,5 +1,5 @@
-# test run
 # A shape and a scalar computed from symbolic sizes are returned as values.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

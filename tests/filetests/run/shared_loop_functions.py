@@ -1,5 +1,5 @@
-# test run
 # Loops share their condition and body with other loops and with a direct call.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test run
 # 16-bit floats: each operator computes in float32 and rounds once; a sum accumulates in float32.
+# test run
 
 from pliant.script import ir as I, relax as R
 

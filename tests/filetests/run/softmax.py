@@ -1,5 +1,5 @@
-# test run
 # A softmax of large numbers does not overflow; a row of minus infinity is NaN, and a row without elements is empty.
+# test run
 
 from pliant.script import ir as I, relax as R
 

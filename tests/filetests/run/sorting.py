@@ -1,5 +1,5 @@
-# test run
 # Sorting is stable and puts NaN last; `topk` returns the largest elements first, with their indices.
+# test run
 
 from pliant.script import ir as I, relax as R
 

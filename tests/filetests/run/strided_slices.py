@@ -1,5 +1,5 @@
-# test run
 # Bounds of slices are clamped as in Python, count from the end if negative, and steps may be negative.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test run
 # Tail calls whose result type depends on the sizes of their arguments.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test run
 # Ranges, identity matrices and filled tensors at sizes from 0 on; triangles, and rows with a single 1.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test run
 # Transposing, flipping, tiling and repeating at sizes from 0 on.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test run
 # `unique` sorts, counts and gives the positions; `nonzero` lists indices by dim.
+# test run
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test run
 # The rank grows in each iteration.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

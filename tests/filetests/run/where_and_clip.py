@@ -1,5 +1,5 @@
-# test run
 # `where` takes elements from either operand; `clip` with bounds in the wrong order returns the upper one.
+# test run
 
 from pliant.script import ir as I, relax as R
 

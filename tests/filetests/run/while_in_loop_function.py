@@ -1,5 +1,5 @@
-# test run
 # A while loop in a loop function, whose number of iterations depends on the data.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

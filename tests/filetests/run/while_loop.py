@@ -1,5 +1,5 @@
-# test run
 # `R.while_loop` with one and with several state values, constant and growing.
+# test run
 
 from pliant.script import ir as I, relax as R, tir as T
 

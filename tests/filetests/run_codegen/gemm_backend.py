@@ -1,5 +1,5 @@
-# test opt --passes=FuseOpsByPattern,MergeCompositeFunctions,RunCodegen,LegalizeOps
 # Regions of the backend `gemm` become destination-passing calls of its packed functions.
+# test opt --passes=FuseOpsByPattern,MergeCompositeFunctions,RunCodegen,LegalizeOps
 @I.ir_module
 class Module:
     @R.function

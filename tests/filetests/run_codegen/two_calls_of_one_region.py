@@ -1,5 +1,5 @@
-# test opt --passes=FuseOpsByPattern,MergeCompositeFunctions,RunCodegen
 # Two products of one region each become calls of the same packed function, with outputs of their own sizes.
+# test opt --passes=FuseOpsByPattern,MergeCompositeFunctions,RunCodegen
 
 from pliant.script import ir as I, relax as R, tir as T
 

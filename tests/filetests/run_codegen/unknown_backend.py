@@ -1,5 +1,5 @@
-# test opt --passes=RunCodegen
 # A backend without a code generator is an error that names it.
+# test opt --passes=RunCodegen
 # fails: nowhere
 
 from pliant.script import ir as I, relax as R

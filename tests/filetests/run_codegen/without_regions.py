@@ -1,5 +1,5 @@
-# test opt --passes=RunCodegen
 # Without regions, nothing changes: the attribute `Composite` alone is not for code generators.
+# test opt --passes=RunCodegen
 
 from pliant.script import ir as I, relax as R
 

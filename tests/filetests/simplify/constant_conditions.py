@@ -1,6 +1,6 @@
-# test opt --passes=Simplify
 # Constant conditions remove a branch, loops of no iteration disappear, and a loop of one iteration leaves its body. A condition
 # on variables stays, although it always holds.
+# test opt --passes=Simplify
 
 from pliant.script import ir as I, relax as R, tir as T
 

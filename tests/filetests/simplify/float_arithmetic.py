@@ -1,6 +1,6 @@
-# test opt --passes=Simplify
 # Float arithmetic is not folded, not even a product by 1 or a sum of constants: `x + 0` is not `x` for -0.0, and `x - x` is not 0
 # for infinity.
+# test opt --passes=Simplify
 
 from pliant.script import ir as I, relax as R, tir as T
 

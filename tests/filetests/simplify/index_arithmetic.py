@@ -1,5 +1,5 @@
-# test opt --passes=Simplify
 # Index arithmetic takes its normal form if that is smaller; neutral operands vanish. That `j` is below 4 is not used.
+# test opt --passes=Simplify
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=Simplify
 # Only 64-bit arithmetic is folded: that of 32 bits stays, whether or not it wraps around.
+# test opt --passes=Simplify
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=Simplify
 # Values from memory may wrap around, so doubling and halving them is not the identity; it is for a loop variable.
+# test opt --passes=Simplify
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,6 +1,6 @@
-# test opt --passes=Simplify
 # Values of narrow integers wrap around, so doubling and halving is not the identity, and `x + 1 > x` is false for the largest
 # number.
+# test opt --passes=Simplify
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=ToNonDataflow
 # Dataflow blocks in local functions become plain, too, and their variables are plain variables afterwards.
+# test opt --passes=ToNonDataflow
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=ToNonDataflow
 # A dataflow block and the plain block after it become one plain block.
+# test opt --passes=ToNonDataflow
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=ToNonDataflow
 # A match_cast keeps its position, and the size that it defines is used behind it.
+# test opt --passes=ToNonDataflow
 
 from pliant.script import ir as I, relax as R, tir as T
 

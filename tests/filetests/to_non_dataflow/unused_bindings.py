@@ -1,5 +1,5 @@
-# test opt --passes=ToNonDataflow
 # Bindings that nothing reads are kept, and the blocks around the dataflow block are merged with it.
+# test opt --passes=ToNonDataflow
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=TopologicalSort
 # The call that overwrites `a` stays behind `r`, which reads the old value, although it could start earlier.
+# test opt --passes=TopologicalSort
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=TopologicalSort
 # Depth first from the inputs: each chain is finished before the next one starts.
+# test opt --passes=TopologicalSort
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=TopologicalSort
 # A binding that mentions a symbol follows the match_cast that defines the symbol.
+# test opt --passes=TopologicalSort
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=TopologicalSort
 # Plain blocks keep their order, since their calls may have effects.
+# test opt --passes=TopologicalSort
 
 from pliant.script import ir as I, relax as R
 

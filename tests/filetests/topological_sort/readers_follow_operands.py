@@ -1,5 +1,5 @@
-# test opt --passes=TopologicalSort
 # After each binding come the readers that need nothing else, so `c` follows `one`; `b` waits for both of its operands.
+# test opt --passes=TopologicalSort
 
 from pliant.script import ir as I, relax as R
 

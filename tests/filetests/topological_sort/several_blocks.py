@@ -1,5 +1,5 @@
-# test opt --passes=TopologicalSort
 # Each dataflow block is sorted on its own: no binding crosses the call between them.
+# test opt --passes=TopologicalSort
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=UnrollLoop
 # Each copy of the body has variables of its own.
+# test opt --passes=UnrollLoop
 
 from pliant.script import ir as I, relax as R, tir as T
 

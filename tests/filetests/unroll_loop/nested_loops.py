@@ -1,5 +1,5 @@
-# test opt --passes=UnrollLoop
 # Nested unrolled loops become one copy of the body for each pair of indices; the serial loop around them stays.
+# test opt --passes=UnrollLoop
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=UnrollLoop
 # Serial, parallel and vectorized loops are kept, however short they are.
+# test opt --passes=UnrollLoop
 
 from pliant.script import ir as I, relax as R, tir as T
 

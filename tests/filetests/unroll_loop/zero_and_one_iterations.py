@@ -1,5 +1,5 @@
-# test opt --passes=UnrollLoop
 # A loop of no iteration disappears, a loop of one iteration leaves its body, and a start other than 0 is added to each index.
+# test opt --passes=UnrollLoop
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=FlattenBuffer,VectorizeLoop
 # Casts between types of different widths keep the number of lanes; comparisons give vectors of bools.
+# test opt --passes=FlattenBuffer,VectorizeLoop
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=FlattenBuffer,VectorizeLoop
 # A select of vectors is a vector. A branch, also a uniform one, and a select by the parity of the index make their loops serial.
+# test opt --passes=FlattenBuffer,VectorizeLoop
 
 from pliant.script import ir as I, relax as R, tir as T
 

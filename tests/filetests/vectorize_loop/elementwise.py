@@ -1,5 +1,5 @@
-# test opt --passes=FlattenBuffer,VectorizeLoop
 # Consecutive elements become one access of 8 lanes, and a scalar is broadcast.
+# test opt --passes=FlattenBuffer,VectorizeLoop
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=FlattenBuffer,VectorizeLoop
 # Strided and reversed reads are ramps with another step; loaded indices are a vector of indices.
+# test opt --passes=FlattenBuffer,VectorizeLoop
 
 from pliant.script import ir as I, relax as R, tir as T
 

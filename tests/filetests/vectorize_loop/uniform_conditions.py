@@ -1,5 +1,5 @@
-# test opt --passes=FlattenBuffer,VectorizeLoop
 # A condition that is the same for all lanes guards the vector operations; one that reads memory makes the loop serial.
+# test opt --passes=FlattenBuffer,VectorizeLoop
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test verify
 # The verifier rejects a match_cast to a size that is provably different. Sizes that may be equal are checked at run time.
+# test verify
 
 from pliant.script import ir as I, relax as R, tir as T
 

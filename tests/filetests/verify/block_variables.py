@@ -1,5 +1,5 @@
-# test verify
 # The body of a block reads its axes, not the loop variables around it, because passes rebuild the loops.
+# test verify
 # fails: PL0310 uses the loop variable 'i'
 
 from pliant.script import ir as I, tir as T

@@ -1,5 +1,5 @@
-# test verify
 # Calls of library kernels that do not match the declaration of the kernel.
+# test verify
 # fails: kernel pool has no operand or attribute 'mode'
 # fails: operand x of kernel pool is float64, expected float32
 # fails: operand x of kernel pool has 4 dims, expected (batch, channels, in_depth, in_height, in_width)

@@ -1,5 +1,5 @@
-# test verify
 # Calls of a loop function with a wrong number of tensors, and with a data type or a rank that it does not accept.
+# test verify
 # fails: PL0218 has 2 parameters, but call_tir passes 2 inputs, 1 outputs and 0 sizes
 # fails: PL0218 has dtype float32
 # fails: PL0218 has 1 dims

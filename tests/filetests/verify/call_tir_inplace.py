@@ -1,5 +1,5 @@
-# test verify
 # In-place calls whose `inplace_indices` do not fit the inputs and outputs.
+# test verify
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test verify
 # Calls of module functions: an unknown name, a wrong number of arguments, and arguments of other types.
+# test verify
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test verify
 # Calls of local functions, function parameters and closures with arguments that do not fit.
+# test verify
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test verify
 # Branches and calls with effects within a dataflow block; outputs that the block does not define.
+# test verify
 
 from pliant.script import ir as I, relax as R
 

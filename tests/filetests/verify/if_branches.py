@@ -1,5 +1,5 @@
-# test verify
 # Branches: values without a common type, missing results, and conditions that are not bools.
+# test verify
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,6 +1,6 @@
-# test verify
 # A function is pure if it has no effects: a call of an impure function needs pure=False, and a local function's effects count
 # where it is called.
+# test verify
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test verify
 # The number of indices of an access must fit the buffer, or be 1 in a function of flat accesses.
+# test verify
 
 from pliant.script import ir as I, tir as T
 

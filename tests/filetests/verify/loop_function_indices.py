@@ -1,5 +1,5 @@
-# test verify
 # Indices and sizes are integers, and conditions are bools.
+# test verify
 
 from pliant.script import ir as I, tir as T
 

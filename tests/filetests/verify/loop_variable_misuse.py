@@ -1,5 +1,5 @@
-# test verify
 # A vectorized loop needs a constant extent, and the body of a block reads its axes, not the loop variables around it.
+# test verify
 # fails: PL0311 the vectorized loop over 'i' must have a constant extent
 # fails: PL0310 uses the loop variable 'i'
 

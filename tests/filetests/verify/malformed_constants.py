@@ -1,5 +1,5 @@
-# test verify
 # Constants that do not fit their type, or whose rows have different lengths.
+# test verify
 
 from pliant.script import ir as I, relax as R
 

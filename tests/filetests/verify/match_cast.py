@@ -1,5 +1,5 @@
-# test verify
 # A match_cast that can never succeed, because the rank or the data type differs.
+# test verify
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test verify
 # Operands whose constant shapes do not fit, and a wrong declared type.
+# test verify
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test verify
 # Sizes that can never fit; sizes that may fit are checked at run time.
+# test verify
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test verify
 # Operands of different data types are rejected, and so are operators that do not take the type.
+# test verify
 
 from pliant.script import ir as I, relax as R
 

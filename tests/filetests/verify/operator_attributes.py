@@ -1,5 +1,5 @@
-# test verify
 # Attributes out of range: axes, repeated axes, permutations, strides of 0, and names that the operator does not have.
+# test verify
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test verify
 # A result that does not have the declared type: another rank, data type or constant size, and a tuple of another length.
+# test verify
 
 from pliant.script import ir as I, relax as R
 

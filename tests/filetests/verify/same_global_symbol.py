@@ -1,5 +1,5 @@
-# test verify
 # Two public functions cannot have the same global symbol, since the executable calls functions by it.
+# test verify
 # fails: PL0222
 
 from pliant.script import ir as I, relax as R

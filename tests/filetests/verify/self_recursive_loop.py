@@ -1,5 +1,5 @@
-# test verify
 # A function that is the body of a loop within itself: its sizes must not be those of the enclosing call.
+# test verify
 
 from pliant.script import ir as I, relax as R, tir as T
 

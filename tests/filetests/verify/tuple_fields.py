@@ -1,5 +1,5 @@
-# test verify
 # Fields beyond the end of a tuple, fields of what is no tuple, and a tuple as an operand.
+# test verify
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test verify
 # A call with side effects in a function that is declared pure.
+# test verify
 
 from pliant.script import ir as I, relax as R, tir as T
 

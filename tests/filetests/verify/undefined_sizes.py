@@ -1,6 +1,6 @@
-# test verify
 # Sizes that nothing defines: a symbol that only a shape mentions, and the factors of a product of two symbols. A symbol that only
 # the result type mentions is accepted.
+# test verify
 # fails: PL0209 symbolic dim 'n' is used, but not defined at this point of the function
 # fails: PL0209 symbolic dim 'm' is used, but not defined at this point of the function
 # fails: PL0209 symbolic dim 'm' is used, but not defined at this point of the function

@@ -1,5 +1,5 @@
-# test verify
 # A name that nothing defines, and a dataflow variable that is read outside of its block.
+# test verify
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test verify
 # An unknown operator, a missing operand, and a loop over a tensor.
+# test verify
 
 from pliant.script import ir as I, relax as R
 

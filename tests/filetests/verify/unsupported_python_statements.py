@@ -1,5 +1,5 @@
-# test verify
 # Statements of Python that the script language does not have.
+# test verify
 
 from pliant.script import ir as I, relax as R
 

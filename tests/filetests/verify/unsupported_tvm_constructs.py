@@ -1,5 +1,5 @@
-# test verify
 # Constructs of TVM that loop functions do not support; the errors name replacements.
+# test verify
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test verify
 # Conditions, bodies and state values of `R.while_loop` that do not fit together.
+# test verify
 
 from pliant.script import ir as I, relax as R, tir as T
 

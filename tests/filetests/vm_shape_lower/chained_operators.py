@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory,LowerAllocTensor,KillAfterLastUse,LowerRuntimeBuiltin,VMShapeLower
 # The checks of the parameters, and the sizes of the allocated tensors, for two inputs of the same symbolic size.
+# test opt --passes=LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory,LowerAllocTensor,KillAfterLastUse,LowerRuntimeBuiltin,VMShapeLower
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,ToNonDataflow,CallTIRRewrite,LowerAllocTensor,LowerRuntimeBuiltin,VMShapeLower
 # No parameter has the dim `n`: it is solved from `n * 2 + 1`, and `n + 1` is then computed and compared with the dim of `y`.
+# test opt --passes=LegalizeOps,ToNonDataflow,CallTIRRewrite,LowerAllocTensor,LowerRuntimeBuiltin,VMShapeLower
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,ToNonDataflow,CallTIRRewrite,LowerAllocTensor,LowerRuntimeBuiltin,VMShapeLower
 # Without symbols there is no shape heap: only the types of the parameters are checked.
+# test opt --passes=LegalizeOps,ToNonDataflow,CallTIRRewrite,LowerAllocTensor,LowerRuntimeBuiltin,VMShapeLower
 
 from pliant.script import ir as I, relax as R
 

@@ -1,5 +1,5 @@
-# test opt --passes=VMShapeLower
 # `main` still has operators. Lowering only `inner` would remove the sizes from its type, which `main` relies on.
+# test opt --passes=VMShapeLower
 @I.ir_module
 class Module:
     @R.function

@@ -1,5 +1,5 @@
-# test opt --passes=LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,LowerAllocTensor,LowerRuntimeBuiltin,VMShapeLower
 # A match_cast defines symbols for computed shapes; repeated symbols are checked.
+# test opt --passes=LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,LowerAllocTensor,LowerRuntimeBuiltin,VMShapeLower
 
 from pliant.script import ir as I, relax as R, tir as T
 

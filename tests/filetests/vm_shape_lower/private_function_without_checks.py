@@ -1,6 +1,6 @@
-# test opt --passes=LegalizeOps,ToNonDataflow,CallTIRRewrite,LowerAllocTensor,LowerRuntimeBuiltin,VMShapeLower
 # The only caller passes an argument whose type proves what the private function would check, so it matches the size without
 # checks.
+# test opt --passes=LegalizeOps,ToNonDataflow,CallTIRRewrite,LowerAllocTensor,LowerRuntimeBuiltin,VMShapeLower
 
 from pliant.script import ir as I, relax as R, tir as T
 

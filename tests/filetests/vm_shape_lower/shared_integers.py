@@ -1,5 +1,5 @@
-# test opt --passes=VMShapeLower
 # Two calls that take the same size share the integer that is read from the shape heap.
+# test opt --passes=VMShapeLower
 # no-run: the packed functions are not registered
 
 from pliant.script import ir as I, relax as R, tir as T
