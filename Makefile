@@ -155,6 +155,7 @@ bless:
 	PLIANT_BLESS=1 cargo test --package pliant-filetests --quiet
 	PLIANT_BLESS=1 cargo test --package pliant-ops --test suite generated_docs --quiet
 	PLIANT_BLESS=1 cargo test --package pliant-kernel-api --quiet
+	PLIANT_BLESS=1 cargo test --package pliant-diag --quiet
 	PLIANT_BLESS=1 cargo test --package pliant-opt --test suite documentation --quiet
 
 # The documentation site in target/site, built anew: a build into an old site would keep removed pages and old navigation. Dead links
