@@ -3,7 +3,9 @@
 //! Method: the same as for packed operands, but B is read in place if its rows are contiguous and
 //! only few slivers (groups of rows of A) read them. Otherwise each panel is packed before it is
 //! multiplied, block by block of k, into scratch memory that stays in the second-level cache. If B
-//! is transposed, packing transposes blocks in registers.
+//! is transposed, packing transposes blocks in registers. The last vector of a row may be partly
+//! filled: its other lanes then hold the start of the next row of B, and their sums are not stored.
+//! Only the last rows of B, whose vectors would cross the end of B, are packed.
 //!
 //! [`crate::algorithm_selection::non_constant_operands`] decides whether B is packed. For
 //! measurements, see "Products of two non-constant operands" in
@@ -45,9 +47,10 @@ thread_local! {
 pub unsafe fn run<T: Element>(isa: Isa, g: &Gemm<T>) -> i64 {
     let kernels = T::kernels(isa);
     let g = if g.c.2 == 1 { *g } else { transposed(g) };
-    let in_place = reads_in_place(&g) && g.n.is_multiple_of(kernels.lanes);
-    let panel_size =
-        if in_place { 0 } else { depth(kernels.columns()).min(g.k) * kernels.columns() };
+    let panel_size = match rows_in_place(&g, kernels.lanes) == g.k {
+        true => 0,
+        false => depth(kernels.columns()).min(g.k) * kernels.columns(),
+    };
     let compute = |packed: *mut T| {
         // SAFETY: guaranteed by the caller; the transposed product has the same elements.
         unsafe { add_blocks(kernels, &g, packed) };
@@ -56,7 +59,24 @@ pub unsafe fn run<T: Element>(isa: Isa, g: &Gemm<T>) -> i64 {
     PANEL.with(|memory| memory.with(panel_size, compute))
 }
 
-/// Whether panels of B that consist of whole vectors are read in place. Other panels are packed.
+/// The number of leading rows of B of which all panels are read in place, including the last panel if its last vector is partly
+/// filled. Of the other rows, panels of whole vectors are read in place if [`reads_in_place`] is true, and the rest is packed.
+fn rows_in_place<T>(g: &Gemm<T>, lanes: usize) -> usize {
+    if !reads_in_place(g) {
+        return 0;
+    }
+    let beyond_row = g.n.next_multiple_of(lanes) - g.n;
+    if beyond_row == 0 {
+        return g.k;
+    }
+    // The gaps between rows that are not adjacent may belong to other tensors.
+    if g.b.1 != g.n as isize {
+        return 0;
+    }
+    g.k.saturating_sub(beyond_row.div_ceil(g.n))
+}
+
+/// Whether panels of B are read in place where that is possible. Otherwise all panels are packed.
 fn reads_in_place<T>(g: &Gemm<T>) -> bool {
     g.b.2 == 1 && in_place_is_faster(g.m, g.b.1.unsigned_abs().saturating_mul(size_of::<T>()))
 }
@@ -82,15 +102,21 @@ fn transposed<T: Copy>(g: &Gemm<T>) -> Gemm<T> {
 /// panel unless all of B is read in place.
 unsafe fn add_blocks<T: Element>(kernels: &MicroKernels<T>, g: &Gemm<T>, packed: *mut T) {
     let max_depth = depth(kernels.columns());
-    for k in (0..g.k.max(1)).step_by(max_depth) {
-        let depth = max_depth.min(g.k - k);
+    let in_place = reads_in_place(g);
+    let leading_rows = rows_in_place(g, kernels.lanes);
+    let mut k = 0;
+    loop {
+        // All columns have the same blocks of k, so that equal columns of B give equal columns of C.
+        let end = if k < leading_rows { leading_rows } else { g.k };
+        let depth = max_depth.min(end - k);
         for column in (0..g.n).step_by(kernels.columns()) {
             let columns = kernels.columns().min(g.n - column);
             let width = columns.next_multiple_of(kernels.lanes);
-            // SAFETY: the offsets stay inside the matrices.
+            // SAFETY: the offsets stay inside the matrices. The last vectors of the leading rows end inside B, because
+            // `rows_in_place` leaves out the rows whose vectors would end behind it; other partly filled vectors are packed.
             unsafe {
                 let b = g.b.0.offset(k as isize * g.b.1 + column as isize * g.b.2);
-                let (b, b_row) = if reads_in_place(g) && columns == width {
+                let (b, b_row) = if (in_place && columns == width) || k < leading_rows {
                     (b, g.b.1)
                 } else {
                     pack(kernels, (b, g.b.1, g.b.2), depth, (columns, width), packed);
@@ -98,6 +124,10 @@ unsafe fn add_blocks<T: Element>(kernels: &MicroKernels<T>, g: &Gemm<T>, packed:
                 };
                 add_panel(kernels, g, (column, columns), (k, depth), (b, b_row));
             }
+        }
+        k += depth;
+        if k >= g.k {
+            break;
         }
     }
 }
