@@ -8,13 +8,22 @@ impl Tensor {
     /// # Errors
     /// `OutOfMemory`.
     pub fn to_f64_vec(&self) -> Result<Vec<f64>, TensorError> {
-        self.convert(|dtype, bytes| match dtype {
-            DType::Float16 => half::f16::from_ne_bytes(fixed(bytes)).to_f64(),
-            DType::BFloat16 => half::bf16::from_ne_bytes(fixed(bytes)).to_f64(),
-            DType::Float32 => f64::from(f32::from_ne_bytes(fixed(bytes))),
-            DType::Float64 => f64::from_ne_bytes(fixed(bytes)),
-            DType::UInt64 => u64::from_ne_bytes(fixed(bytes)) as f64,
-            _ => read_int(dtype, bytes) as f64,
+        let tensor = self.to_contiguous()?;
+        let bytes = tensor.as_bytes()?;
+        Ok(match self.dtype() {
+            DType::Bool => convert(bytes, |[byte]| f64::from(byte != 0)),
+            DType::Int8 => convert(bytes, |b| f64::from(i8::from_ne_bytes(b))),
+            DType::Int16 => convert(bytes, |b| f64::from(i16::from_ne_bytes(b))),
+            DType::Int32 => convert(bytes, |b| f64::from(i32::from_ne_bytes(b))),
+            DType::Int64 => convert(bytes, |b| i64::from_ne_bytes(b) as f64),
+            DType::UInt8 => convert(bytes, |b| f64::from(u8::from_ne_bytes(b))),
+            DType::UInt16 => convert(bytes, |b| f64::from(u16::from_ne_bytes(b))),
+            DType::UInt32 => convert(bytes, |b| f64::from(u32::from_ne_bytes(b))),
+            DType::UInt64 => convert(bytes, |b| u64::from_ne_bytes(b) as f64),
+            DType::Float16 => convert(bytes, |b| half::f16::from_ne_bytes(b).to_f64()),
+            DType::BFloat16 => convert(bytes, |b| half::bf16::from_ne_bytes(b).to_f64()),
+            DType::Float32 => convert(bytes, |b| f64::from(f32::from_ne_bytes(b))),
+            DType::Float64 => convert(bytes, f64::from_ne_bytes),
         })
     }
 
@@ -24,39 +33,26 @@ impl Tensor {
     /// # Errors
     /// `OutOfMemory`.
     pub fn to_i64_vec(&self) -> Result<Vec<i64>, TensorError> {
-        self.convert(|dtype, bytes| match dtype {
-            DType::Float16 => half::f16::from_ne_bytes(fixed(bytes)).to_f64() as i64,
-            DType::BFloat16 => half::bf16::from_ne_bytes(fixed(bytes)).to_f64() as i64,
-            DType::Float32 => f32::from_ne_bytes(fixed(bytes)) as i64,
-            DType::Float64 => f64::from_ne_bytes(fixed(bytes)) as i64,
-            _ => read_int(dtype, bytes),
+        let tensor = self.to_contiguous()?;
+        let bytes = tensor.as_bytes()?;
+        Ok(match self.dtype() {
+            DType::Bool => convert(bytes, |[byte]| i64::from(byte != 0)),
+            DType::Int8 => convert(bytes, |b| i64::from(i8::from_ne_bytes(b))),
+            DType::Int16 => convert(bytes, |b| i64::from(i16::from_ne_bytes(b))),
+            DType::Int32 => convert(bytes, |b| i64::from(i32::from_ne_bytes(b))),
+            DType::UInt8 => convert(bytes, |b| i64::from(u8::from_ne_bytes(b))),
+            DType::UInt16 => convert(bytes, |b| i64::from(u16::from_ne_bytes(b))),
+            DType::UInt32 => convert(bytes, |b| i64::from(u32::from_ne_bytes(b))),
+            DType::Int64 | DType::UInt64 => convert(bytes, i64::from_ne_bytes),
+            DType::Float16 => convert(bytes, |b| half::f16::from_ne_bytes(b).to_f64() as i64),
+            DType::BFloat16 => convert(bytes, |b| half::bf16::from_ne_bytes(b).to_f64() as i64),
+            DType::Float32 => convert(bytes, |b| f32::from_ne_bytes(b) as i64),
+            DType::Float64 => convert(bytes, |b| f64::from_ne_bytes(b) as i64),
         })
     }
-
-    fn convert<T>(&self, read: impl Fn(DType, &[u8]) -> T) -> Result<Vec<T>, TensorError> {
-        let tensor = self.to_contiguous()?;
-        let dtype = self.dtype();
-        Ok(tensor.as_bytes()?.chunks_exact(dtype.size()).map(|bytes| read(dtype, bytes)).collect())
-    }
 }
 
-/// Returns the first `N` bytes of `bytes`, the bytes of an element, as an array.
-fn fixed<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    let mut out = [0; N];
-    out.copy_from_slice(&bytes[..N]);
-    out
-}
-
-fn read_int(dtype: DType, bytes: &[u8]) -> i64 {
-    match dtype {
-        DType::Bool => i64::from(bytes[0] != 0),
-        DType::Int8 => i64::from(bytes[0] as i8),
-        DType::Int16 => i64::from(i16::from_ne_bytes(fixed(bytes))),
-        DType::Int32 => i64::from(i32::from_ne_bytes(fixed(bytes))),
-        DType::UInt8 => i64::from(bytes[0]),
-        DType::UInt16 => i64::from(u16::from_ne_bytes(fixed(bytes))),
-        DType::UInt32 => i64::from(u32::from_ne_bytes(fixed(bytes))),
-        // Int64 and UInt64. The callers handle floats.
-        _ => i64::from_ne_bytes(fixed(bytes)),
-    }
+/// Converts each element, of `N` bytes.
+fn convert<const N: usize, T>(bytes: &[u8], read: impl Fn([u8; N]) -> T) -> Vec<T> {
+    bytes.as_chunks::<N>().0.iter().map(|&element| read(element)).collect()
 }
