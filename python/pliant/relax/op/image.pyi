@@ -18,8 +18,8 @@ def col2im(data: Operand, size: Operand, strides: int | Sequence[int] = [1], pad
 
     Implements ONNX Col2Im."""
 
-def grid_sample(data: Operand, grid: Operand, method: str = "bilinear", layout: str = "NCHW", padding_mode: str = "zeros", align_corners: bool = False) -> Expr:
-    """Samples images of shape (n, c, h, w) or (n, c, d, h, w) at the coordinates in a grid of shape (n, 2, ...) or (n, 3, ...), which holds x, y and z for each element of the result. The coordinates -1 and 1 are the centres of the outermost pixels with `align_corners`, and their outer edges otherwise. Outside of an image are zeros, the border pixels, or the mirrored image ("reflection").
+def grid_sample(data: Operand, grid: Operand, method: str = "bilinear", layout: str = "NCHW", padding_mode: str = "zeros", align_corners: bool = False, pixel_coordinates: bool = False) -> Expr:
+    """Samples images of shape (n, c, h, w) or (n, c, d, h, w) at the coordinates in a grid of shape (n, 2, ...) or (n, 3, ...), which holds x, y and z for each element of the result. The coordinates -1 and 1 are the centres of the outermost pixels with `align_corners`, and their outer edges otherwise; with `pixel_coordinates`, the grid holds the indices of pixels instead. Outside of an image are zeros, the border pixels, or the mirrored image ("reflection").
 
     Implements ONNX GridSample."""
 

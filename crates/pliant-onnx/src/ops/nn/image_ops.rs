@@ -259,9 +259,12 @@ fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     };
     let (b, c, h, width, out, each) = (*b, *c, *h, *width, *out, *each);
     let (kh, kw, oh, ow) = (*kh, *kw, *oh, *ow);
-    // Positions are mapped to -1 .. 1 and back. In a narrower dtype, rounding would displace them.
-    let (input_dtype, dtype) = (n.dtype(x)?, DType::Float64);
-    let (x, offset) = (n.cast(x, dtype)?, n.cast(offset, dtype)?);
+    // Half-precision floats cannot represent all positions in a large image.
+    let dtype = match n.dtype(offset)? {
+        DType::Float64 => DType::Float64,
+        _ => DType::Float32,
+    };
+    let offset = n.cast(offset, dtype)?;
     let syms = &mut n.func().syms;
     let (groups, offset_groups) = (syms.int(groups), syms.int(offset_groups));
     let (one, two) = (syms.int(1), syms.int(2));
@@ -273,7 +276,7 @@ fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     // The input position of each filter element and output element, per axis: (images, kh, kw, oh, ow).
     let offset = n.reshape(offset, &[images, kh, kw, two, oh, ow])?;
     let mut axes = Vec::with_capacity(2);
-    for (k, (size, block, count)) in [(h, kh, oh), (width, kw, ow)].into_iter().enumerate() {
+    for (k, (block, count)) in [(kh, oh), (kw, ow)].into_iter().enumerate() {
         let (tap, position) = (n.iota(block)?, n.iota(count)?);
         let (tap, position) =
             (n.reshape_along(tap, 1 + k, 5)?, n.reshape_along(position, 3 + k, 5)?);
@@ -289,14 +292,6 @@ fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
         let displacement = n.slice_axis(offset, 3, coordinate, next)?;
         let displacement = n.reshape(displacement, &[images, kh, kw, oh, ow])?;
         let position = n.op("relax.add", &[position, displacement])?;
-        // Map pixel positions to -1 .. 1, where the bounds are the outer edges of the first and the last pixel.
-        let size = n.size_scalar(size)?;
-        let size = n.cast(size, dtype)?;
-        let (scale, shift) = (n.scalar_as(2.0, dtype)?, n.scalar_as(1.0, dtype)?);
-        let position = n.op("relax.multiply", &[position, scale])?;
-        let position = n.op("relax.add", &[position, shift])?;
-        let position = n.op("relax.divide", &[position, size])?;
-        let position = n.op("relax.subtract", &[position, shift])?;
         axes.push(n.reshape(position, &[images, one, rows, ow])?);
     }
     let grid = n.concat(&[axes[1], axes[0]], 1)?;
@@ -305,9 +300,8 @@ fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
         .with("method", AttrValue::str("bilinear"))
         .with("layout", AttrValue::str("NCHW"))
         .with("padding_mode", AttrValue::str("zeros"))
-        .with("align_corners", AttrValue::Bool(false));
+        .with("pixel_coordinates", AttrValue::Bool(true));
     let sampled = n.op_with("relax.image.grid_sample", &[x, grid], attrs)?;
-    let sampled = n.cast(sampled, input_dtype)?;
     let mut sampled = n.reshape(sampled, &[images, channels, patch, area])?;
     if let Some(mask) = n.optional_tensor(4)? {
         let mask = n.reshape(mask, &[images, one, patch, area])?;

@@ -18,8 +18,8 @@ pub static DECLS: &[OpDecl] = &[
         infer_sample,
         "Samples images of shape (n, c, h, w) or (n, c, d, h, w) at the coordinates in a grid of shape (n, 2, ...) or (n, 3, \
         ...), which holds x, y and z for each element of the result. The coordinates -1 and 1 are the centres of the outermost \
-        pixels with `align_corners`, and their outer edges otherwise. Outside of an image are zeros, the border pixels, or the \
-        mirrored image (\"reflection\").",
+        pixels with `align_corners`, and their outer edges otherwise; with `pixel_coordinates`, the grid holds the indices of pixels \
+        instead. Outside of an image are zeros, the border pixels, or the mirrored image (\"reflection\").",
     )
     .operands(&["data", "grid"])
     .attrs(&[
@@ -27,6 +27,7 @@ pub static DECLS: &[OpDecl] = &[
         ("layout", Default::Str("NCHW")),
         ("padding_mode", Default::Str("zeros")),
         ("align_corners", Default::Bool(false)),
+        ("pixel_coordinates", Default::Bool(false)),
     ])
     .te(Pattern::Injective, te_sample)
     .onnx(&["GridSample"]),
@@ -60,6 +61,8 @@ struct SampleAttrs {
     method: Interpolation,
     padding_mode: PaddingMode,
     align: bool,
+    /// Whether the grid holds pixel positions, which need no mapping from -1 to 1.
+    pixel_coordinates: bool,
 }
 
 fn sample_attrs(ctx: &InferCtx<'_>) -> Result<SampleAttrs, InferError> {
@@ -71,6 +74,7 @@ fn sample_attrs(ctx: &InferCtx<'_>) -> Result<SampleAttrs, InferError> {
         padding_mode: [PaddingMode::Zeros, PaddingMode::Border, PaddingMode::Reflection]
             [padding_mode],
         align: ctx.bool("align_corners")?,
+        pixel_coordinates: ctx.bool("pixel_coordinates")?,
     })
 }
 
@@ -142,8 +146,12 @@ impl GridAxis<'_> {
         te::cast(e, self.dtype)
     }
 
-    /// The position along the axis, in pixels, for the grid coordinate `g`, which is between -1 and 1 inside the image.
+    /// The position along the axis, in pixels, for the grid coordinate `g`, which is between -1 and 1 inside the image unless the
+    /// grid holds pixel positions.
     fn pixel_position(&self, g: &Expr) -> Expr {
+        if self.sample_attrs.pixel_coordinates {
+            return g.clone();
+        }
         if self.sample_attrs.align {
             return (g + self.constant(1.0)) * self.constant(0.5) * self.float(&(&self.size - 1));
         }
@@ -266,7 +274,8 @@ struct Pixel {
 }
 
 impl Pixel {
-    /// The index of the pixel, clamped to the image.
+    /// The index of the pixel, clamped to the image. It is clamped where it is used, because an index that is loaded from memory
+    /// would be checked there.
     fn clamped_index(&self, at: &[Expr], size: &Expr) -> Expr {
         te::maximum(&te::int(0), &te::minimum(&self.index.at(at), &(size - 1)))
     }
@@ -299,7 +308,7 @@ fn pixels(
     };
     (0..count)
         .map(|j| Pixel {
-            index: stage("place", j, &|p| te::cast(&p.0, DType::Int64)),
+            index: stage("index", j, &|p| te::cast(&p.0, DType::Int64)),
             inside: stage("inside", j, &|(p, _)| {
                 te::and(&te::ge(p, &te::const_of(0.0, acc_dtype)), &te::le(p, &last))
             }),
