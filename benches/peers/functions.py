@@ -1,4 +1,4 @@
-"""Elementary functions, softmax and normalisation as ONNX models, over rows of 768 elements.
+"""Elementary functions, softmax and normalization as ONNX models, over rows of 768 elements.
 
 ``python -m peers.functions``, within ``benches/``, measures them (see `layers` for the engines);
 ``--write`` replaces the tables in ``docs/internals/measurements/``.

@@ -53,7 +53,7 @@ def random_graph(r: np.random.Generator) -> bytes:
 @scenario("T3", "random graphs match ONNX Runtime at shuffled shapes, including sizes 0 and 1; repeated runs of a shape are bit-identical")
 def random_graphs() -> Outcome:
     """Scenario: compiles random graphs once and runs each at 14 shapes in random order, at two
-    optimisation levels.
+    optimization levels.
     """
     import onnxruntime
 

@@ -41,7 +41,7 @@ class Encoder:
         return self.bb.emit(op.add(self.bb.emit(op.matmul(x, self.constant(w.T))), self.constant(b)))
 
     def layer_norm(self, x: relax.Expr, name: str) -> relax.Expr:
-        """Emits layer normalisation over the last axis."""
+        """Emits layer normalization over the last axis."""
         gamma, beta = self.weight(f"{name}.weight"), self.weight(f"{name}.bias")
         eps = self.config.layer_norm_eps
         return self.bb.emit(op.nn.layer_norm(x, gamma, beta, axes=[-1], epsilon=eps))

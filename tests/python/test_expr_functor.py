@@ -361,7 +361,7 @@ def test_long_chains(length: int) -> None:
     assert same.same_as(mod["main"])
     ops = [b.value.op.name for b in new.body.blocks[0].bindings if isinstance(b.value, relax.Call)]
     assert ops == ["relax.multiply" if i % 2 else "relax.exp" for i in range(length)]
-    # One second in an optimised build.
+    # One second in an optimized build.
     limit = 1.0 if pliant.build_info()["profile"] == "release" else 10.0
     assert changed < limit and unchanged < limit
 

@@ -138,7 +138,7 @@ def test_long_sums_do_not_saturate() -> None:
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize(("left", "out"), list(itertools.product(TYPES, TYPES)))
 def test_qlinear_conv(columns: bool, bias: bool, left: str, out: str) -> None:
-    """Tests two quantised layers with a pool between them: only the kernel calls, the pool, and
+    """Tests two quantized layers with a pool between them: only the kernel calls, the pool, and
     transposes at both ends remain.
     """
     rng = np.random.default_rng(4)
@@ -174,8 +174,8 @@ def test_qlinear_conv(columns: bool, bias: bool, left: str, out: str) -> None:
 @pytest.mark.parametrize("groups", [1, 8])
 @pytest.mark.parametrize("columns", [False, True])
 @pytest.mark.parametrize("out", ["float32", "uint8"])
-def test_convolutions_of_two_dequantised_operands(groups: int, columns: bool, out: str) -> None:
-    """Tests a convolution as exporters of quantised models write it: the layer becomes one call
+def test_convolutions_of_two_dequantized_operands(groups: int, columns: bool, out: str) -> None:
+    """Tests a convolution as exporters of quantized models write it: the layer becomes one call
     that sums integers.
     """
     rng = np.random.default_rng(7)

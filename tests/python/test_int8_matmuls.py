@@ -172,7 +172,7 @@ def test_non_constant_limits_are_not_part_of_the_kernel() -> None:
     np.testing.assert_array_equal(got, np.asarray(pliant.compile(module, kernels="off")(a, np.float32(50))))
 
 
-def test_dynamic_quantisation() -> None:
+def test_dynamic_quantization() -> None:
     rng = np.random.default_rng(10)
     k, n = 64, 48
     nodes = [

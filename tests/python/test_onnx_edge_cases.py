@@ -59,7 +59,7 @@ def test_deviation_of_nearly_equal_numbers() -> None:
     np.testing.assert_allclose(y, [[[[-1, 1]]]], atol=1e-3)
 
 
-def test_quantised_values_beyond_float16() -> None:
+def test_quantized_values_beyond_float16() -> None:
     made = node("DequantizeLinear", "a b", "y")
     assert first(made, np.uint16([65535]), F16(0.001))[0] == F16(F32(65535) * F32(F16(0.001)))
     made = node("QuantizeLinear", "a b c", "y")
@@ -83,7 +83,7 @@ def test_blocks_of_scales_cover_their_axis() -> None:
 
 
 @pytest.mark.parametrize(("axis", "shape"), [(1, (4,)), (-1, (1,)), (-1, ()), (1, (3, 1)), (1, (3, 4))])
-def test_rms_normalisation_scales_broadcast(axis: int, shape: tuple[int, ...]) -> None:
+def test_rms_normalization_scales_broadcast(axis: int, shape: tuple[int, ...]) -> None:
     rng = np.random.default_rng(0)
     x, scale = rng.standard_normal((2, 3, 4)).astype(F32), np.asarray(rng.standard_normal(shape), F32)
     over = (1, 2) if axis == 1 else (2,)
@@ -158,7 +158,7 @@ def test_split_before_opset_18_needs_equal_parts() -> None:
         results(made, given(np.ones(5, F32)), opset=13)
 
 
-def test_group_normalisation_of_opset_18_scales_by_group() -> None:
+def test_group_normalization_of_opset_18_scales_by_group() -> None:
     rng = np.random.default_rng(0)
     x, scale, bias = rng.standard_normal((1, 4, 3)).astype(F32), F32([2, 3]), F32([1, -1])
     apart = x.reshape(1, 2, 2, 3)
@@ -251,7 +251,7 @@ def test_nan_is_the_maximum() -> None:
     assert places.tolist() == [[0, 2, 3, 1]]
 
 
-def test_dynamic_quantisation_of_zeros() -> None:
+def test_dynamic_quantization_of_zeros() -> None:
     y, scale, zero = results(node("DynamicQuantizeLinear", "a", "y s z"), given(np.zeros(3, F32)))
     assert y.tolist() == [0, 0, 0] and scale > 0 and zero == 0
 

@@ -101,7 +101,7 @@ def test_squares_of_16_bit_floats_stay_in_range(op: str, names: list[str], attrs
         np.testing.assert_allclose(found[0].astype("float32"), wanted[0], rtol=2e-3, atol=2e-3)
 
 
-def test_float64_normalisation() -> None:
+def test_float64_normalization() -> None:
     rng = np.random.default_rng(0)
     x = 1e5 + 1e-5 * rng.standard_normal((2, 3))
     centred = x - x.mean(-1, keepdims=True)

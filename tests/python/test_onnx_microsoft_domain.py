@@ -210,7 +210,7 @@ def test_second_activation_parameter_without_the_first() -> None:
 
 
 @pytest.mark.parametrize(("opset", "outputs"), [(9, 5), (15, 3)])
-def test_batch_normalisation_without_running_statistics_is_rejected(opset: int, outputs: int) -> None:
+def test_batch_normalization_without_running_statistics_is_rejected(opset: int, outputs: int) -> None:
     names = ["y", "m1", "v1", "m2", "v2"][:outputs]
     inputs = {"x": ["n", 3, 4]} | {name: [3] for name in ("s", "b", "m", "v")}
     made = model_of([node("BatchNormalization", "x s b m v", " ".join(names))], inputs, names, opset=opset)

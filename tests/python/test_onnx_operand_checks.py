@@ -88,7 +88,7 @@ def test_channel_parameters_have_one_value_per_channel(made: Any) -> None:
 def test_per_axis_scales_have_one_value_per_element() -> None:
     model = pliant.compile(model_of([node("QuantizeLinear", "x s", "y", axis=1)], {"x": ["n", "c"], "s": ["k"]}, ["y"]))
     assert model(ones(2, 3), ones(3)).shape == (2, 3)
-    with pytest.raises(AssertionFailed, match="has 1 elements, but the quantised axis has 3"):
+    with pytest.raises(AssertionFailed, match="has 1 elements, but the quantized axis has 3"):
         model(ones(2, 3), ones(1))
 
 

@@ -162,7 +162,7 @@ def test_arithmetic_on_8_bit_floats_is_rejected() -> None:
         pliant.compile(model_of(nodes, {"x": ["n"]}, ["y"], opset=21))
 
 
-def test_4_bit_integers_saturate_when_they_are_quantised() -> None:
+def test_4_bit_integers_saturate_when_they_are_quantized() -> None:
     zero = helper.make_tensor("zero", TensorProto.INT4, [], [1])
     nodes = [node("QuantizeLinear", "x s zero", "q"), node("DequantizeLinear", "q s zero", "y")]
     model = model_of(nodes, {"x": ["n"]}, ["y"], {"s": np.float32(0.5)}, opset=21)
@@ -219,7 +219,7 @@ def test_matmul_with_4_bit_weights() -> None:
     np.testing.assert_allclose(run(model, x), x @ weights.T, rtol=1e-4, atol=1e-4)
 
 
-def test_skip_layer_normalisation_returns_the_sum() -> None:
+def test_skip_layer_normalization_returns_the_sum() -> None:
     skip = microsoft("SkipLayerNormalization", "x s g b", "", epsilon=1e-5)
     skip.output.extend(["y", "", "", "sum"])
     model = model_of([skip], {"x": ["n", "t", 6], "s": ["n", "t", 6], "g": [6], "b": [6]}, ["y", "sum"])

@@ -328,12 +328,12 @@ def test_tree_ensembles(aggregate: int) -> None:
     np.testing.assert_allclose(compiled(x), want)
 
 
-def quantised(x: np.ndarray, scale: float, zero: int) -> np.ndarray:
+def quantized(x: np.ndarray, scale: float, zero: int) -> np.ndarray:
     return np.clip(np.rint(x / np.float32(scale)) + zero, 0, 255).astype(np.uint8)
 
 
 @pytest.mark.parametrize("op", ["Add", "Mul"])
-def test_microsoft_quantised_operators(op: str) -> None:
+def test_microsoft_quantized_operators(op: str) -> None:
     own = helper.make_node(
         f"QLinear{op}", ["a", "sa", "za", "b", "sb", "zb", "sc", "zc"], ["y"], domain="com.microsoft"
     )
@@ -348,7 +348,7 @@ def test_microsoft_quantised_operators(op: str) -> None:
         a, b = RNG.integers(0, 256, (n, 3), np.uint8), RNG.integers(0, 256, 3, np.uint8)
         x = (a.astype(np.int32) - 128) * np.float32(0.1)
         y = (b.astype(np.int32) - 100) * np.float32(0.05)
-        want = quantised(x + y if op == "Add" else x * y, 0.2, 10)
+        want = quantized(x + y if op == "Add" else x * y, 0.2, 10)
         assert np.abs(np.asarray(compiled(a, b)).astype(int) - want).max() <= 1
 
 
@@ -366,7 +366,7 @@ def test_a_fused_convolution_adds_and_activates() -> None:
     np.testing.assert_allclose(pliant.compile(fused)(x, z), want, rtol=1e-5, atol=1e-5)
 
 
-def test_quantised_matmul_to_float() -> None:
+def test_quantized_matmul_to_float() -> None:
     own = helper.make_node("MatMulIntegerToFloat", ["a", "b", "sa", "sb", "za", "zb", "c"], ["y"], domain="com.microsoft")
     dynamic = helper.make_node("DynamicQuantizeMatMul", ["x", "b", "sb", "zb", "c"], ["y"], domain="com.microsoft")
     b, c = RNG.integers(0, 256, (4, 3), np.uint8), floats(3)

@@ -35,7 +35,7 @@ def test_file_dims_become_symbols_with_ranges() -> None:
         model(np.ones((1, 65), np.float32))
 
 
-def test_specialised_symbols_are_reported_with_their_derivation() -> None:
+def test_specialized_symbols_are_reported_with_their_derivation() -> None:
     with pytest.raises(pliant.CompileError) as e:
         pliant.compile(traced(), dynamic_shapes={"x": {1: "seq"}})
     text = str(e.value)
@@ -51,7 +51,7 @@ def test_allow_specialization() -> None:
     np.testing.assert_array_equal(model(x), x + 1)
 
 
-def test_reshape_to_constants_specialises_a_symbol() -> None:
+def test_reshape_to_constants_specializes_a_symbol() -> None:
     model = model_of([node("Reshape", "x to", "y")], {"x": [2, 6]}, ["y"], {"to": np.array([2, 2, 3])})
     told = r"Reshape 'y': .* the node needs seq to be 6; the size comes from 'to'"
     with pytest.raises(pliant.CompileError, match=told):
@@ -129,7 +129,7 @@ FIXED: list[tuple[str, list[str], dict[str, np.ndarray], str]] = [
 
 
 @pytest.mark.parametrize(("op", "dims", "constants", "words"), FIXED, ids=lambda v: str(v)[:24])
-def test_size_checks_specialise_symbols(
+def test_size_checks_specialize_symbols(
     op: str, dims: list[str], constants: dict[str, np.ndarray], words: str
 ) -> None:
     name, *attrs = op.split(" ")
@@ -141,7 +141,7 @@ def test_size_checks_specialise_symbols(
     assert "would be fixed" in str(told.value) and words in str(told.value), str(told.value)
 
 
-def test_updates_and_states_specialise_symbols() -> None:
+def test_updates_and_states_specialize_symbols() -> None:
     nodes = [node("ScatterND", "a i x", "y")]
     constants = {"a": ones(4, 7), "i": PLACES}
     with pytest.raises(pliant.CompileError, match="s to be 2"):
@@ -157,7 +157,7 @@ def test_updates_and_states_specialise_symbols() -> None:
         pliant.compile(model_of(nodes, {"x": ["a0", "b0"]}, ["y"], constants), dynamic_shapes={"x": ["s", "q"]})
 
 
-def test_specialisation_is_traced_through_graphs_and_functions() -> None:
+def test_specialization_is_traced_through_graphs_and_functions() -> None:
     nodes = [node("Concat", "x x", "cc", axis=1), node("Relu", "cc", "re"), node("MatMul", "re r", "y")]
     model = model_of(nodes, {"x": ["a", "b"]}, ["y"], {"r": ones(14, 2)})
     with pytest.raises(pliant.CompileError) as told:
@@ -173,7 +173,7 @@ def test_specialisation_is_traced_through_graphs_and_functions() -> None:
         pliant.compile(model, dynamic_shapes={"x": {1: "q"}})
 
 
-def test_symbols_equal_to_a_specialised_symbol_are_specialised() -> None:
+def test_symbols_equal_to_a_specialized_symbol_are_specialized() -> None:
     nodes = [node("MatMul", "z r", "t"), node("MatMul", "x z", "y")]
     model = model_of(nodes, {"x": ["a", "b"], "z": ["c", 4]}, ["t", "y"], {"r": ones(4, 2)})
     with pytest.warns(UserWarning, match="the file's symbols b, c would be fixed") as told:

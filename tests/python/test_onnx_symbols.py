@@ -138,7 +138,7 @@ def branching(condition: list[onnx.NodeProto], other: list[onnx.NodeProto]) -> o
     return model_of(nodes, inputs, ["y"], constants)
 
 
-def test_branches_on_sizes_do_not_specialise(capsys: pytest.CaptureFixture[str]) -> None:
+def test_branches_on_sizes_do_not_specialize(capsys: pytest.CaptureFixture[str]) -> None:
     sizes = [node("Shape", "x", "t"), node("Gather", "t one", "q"), node("Equal", "q seven", "c")]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -149,7 +149,7 @@ def test_branches_on_sizes_do_not_specialise(capsys: pytest.CaptureFixture[str])
     assert "MatMul 'product': in the then-branch of If 'either' the node needs q to be 7" in capsys.readouterr().out
 
 
-def test_branches_on_values_may_specialise_symbols() -> None:
+def test_branches_on_values_may_specialize_symbols() -> None:
     warning = "in runs that execute the node, q can have no other size: in the then-branch of If 'either'"
     with pytest.warns(UserWarning, match=warning):
         model = pliant.compile(branching([], [node("Relu", "x", "p")]), dynamic_shapes={"x": ["s", "q"]})
@@ -162,7 +162,7 @@ def test_branches_on_values_may_specialise_symbols() -> None:
         pliant.compile(both, dynamic_shapes={"x": ["s", "q"]})
 
 
-def test_initialised_inputs_can_be_declared_as_inputs() -> None:
+def test_initialized_inputs_can_be_declared_as_inputs() -> None:
     model = model_of([node("Add", "x w", "y")], {"x": ["n", 2], "w": [2]}, ["y"], {"w": ones(2)})
     x = ones(3, 2)
     plain = pliant.compile(model)

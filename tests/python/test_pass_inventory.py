@@ -322,7 +322,7 @@ ABSENT: dict[str, str] = {
     "Gradient": GRADIENTS,
     "SetupTrainer": GRADIENTS,
     "AppendLoss": GRADIENTS,
-    "DispatchSampling": "Operators legalise to what the library has best; nothing is dispatched.",
+    "DispatchSampling": "Operators legalize to what the library has best; nothing is dispatched.",
     "DispatchSortScan": "As DispatchSampling.",
     "PropagateSharding": PROCESSES,
     "LowerGlobalViewToLocalView": PROCESSES,

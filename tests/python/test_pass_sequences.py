@@ -31,10 +31,10 @@ def test_passes_by_name(mod: pliant.IRModule) -> None:
     legal = relax.transform.LegalizeOps()(mod)
     assert "call_tir" in legal.script() and "call_tir" not in mod.script()
     assert "R.dataflow" not in relax.transform.ToNonDataflow()(legal).script()
-    parametrised = {"BindParams", "BindSymbolicVars", "UpdateParamStructInfo"}
-    assert parametrised <= dict(transform.list_passes()).keys()
+    parametrized = {"BindParams", "BindSymbolicVars", "UpdateParamStructInfo"}
+    assert parametrized <= dict(transform.list_passes()).keys()
     for name, doc in transform.list_passes():
-        assert doc and (name in parametrised or getattr(transform, name)().info.name == name)
+        assert doc and (name in parametrized or getattr(transform, name)().info.name == name)
     with pytest.raises(AttributeError, match="no pass is called 'Nonsense'"):
         transform.Nonsense  # noqa: B018
     with pytest.raises(ValueError, match="no pass is called 'Nonsense'"):

@@ -1,4 +1,4 @@
-"""Tests that matmuls of two dequantised operands become one integer kernel call, with results close to those of the float
+"""Tests that matmuls of two dequantized operands become one integer kernel call, with results close to those of the float
 loops."""
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def model(
 @pytest.mark.parametrize("columns", [False, True])
 @pytest.mark.parametrize("end", ["plain", "bias", "relu"])
 def test_qdq(left: str, right: str, columns: bool, end: str) -> None:
-    """Tests QuantizeLinear, DequantizeLinear and MatMul with a constant that is dequantised as
+    """Tests QuantizeLinear, DequantizeLinear and MatMul with a constant that is dequantized as
     well.
     """
     rng = np.random.default_rng(1)
@@ -86,7 +86,7 @@ def test_qdq(left: str, right: str, columns: bool, end: str) -> None:
     module = model(nodes, {"x": ("float32", ["n", k])}, constants)
     text = script(module)
     assert KERNEL in text
-    # The sums are finished in place: one loop quantises, and nothing else is left.
+    # The sums are finished in place: one loop quantizes, and nothing else is left.
     assert text.count("@T.prim_func") == 2
     for m in ROWS:
         want = agree(module, rng.standard_normal((m, k)).astype("float32"))
@@ -125,7 +125,7 @@ def test_gemm_with_int32_bias(turned: bool) -> None:
 
 @pytest.mark.parametrize("columns", [False, True])
 @pytest.mark.parametrize("bias", [False, True])
-def test_dynamic_quantisation(columns: bool, bias: bool) -> None:
+def test_dynamic_quantization(columns: bool, bias: bool) -> None:
     """Tests a layer as quantize_dynamic of ONNX Runtime writes it: the cast and the scale do not
     become loops.
     """
@@ -306,7 +306,7 @@ class Module:
 
 
 def test_random_programs() -> None:
-    """Tests random chains of layers that quantise, multiply and apply an epilogue."""
+    """Tests random chains of layers that quantize, multiply and apply an epilogue."""
     rng = np.random.default_rng(8)
     op, const = relax.op, relax.const
     for _ in range(25):

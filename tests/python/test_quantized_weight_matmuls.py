@@ -1,4 +1,4 @@
-"""Tests that library kernels, generated loops and the interpreter agree on matmuls with dequantised constant weights."""
+"""Tests that library kernels, generated loops and the interpreter agree on matmuls with dequantized constant weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests user-defined legalisation of operators, passed to ``LegalizeOps``."""
+"""Tests user-defined legalization of operators, passed to ``LegalizeOps``."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def report(outcome: Outcome, below: float) -> None:
         print(*(f"        {text}\n" for text in outcome.breakdown), sep="", end="", flush=True)
 
 
-def summarise(outcomes: list[Outcome], below: float) -> None:
+def summarize(outcomes: list[Outcome], below: float) -> None:
     """Prints the numbers of outcomes, the geometric mean of the ratios, the worst ratios, failures
     and slow compilations.
     """
@@ -140,7 +140,7 @@ def main() -> None:
         worker.stop()
         if args.json:
             args.json.write_text(json.dumps([o.as_json() for o in outcomes], indent=1))
-    summarise(outcomes, args.below)
+    summarize(outcomes, args.below)
     sys.exit(any(o.status in FAILURES for o in outcomes))
 
 

@@ -93,7 +93,7 @@ class Case:
     sizes: Sequence[Sizes]
     # Allowed difference, relative to the largest absolute value of an output; None compares shapes and types only.
     error: float | None = 1e-4
-    # Integer outputs may be off by this much (requantisation).
+    # Integer outputs may be off by this much (requantization).
     step: int = 0
     # Outputs without defined order of elements are sorted before they are compared.
     unordered: bool = False

@@ -42,14 +42,14 @@ def conv(
 
 
 def batch_norm(net: Net, x: Value) -> Value:
-    """Adds batch normalisation with constant statistics."""
+    """Adds batch normalization with constant statistics."""
     c = channels(x)
     statistics = [net.constant(net.rand.random(c, np.float32) + np.float32(0.5)) for _ in range(4)]
     return net.op("BatchNormalization", x, *statistics, dims=x.dims)
 
 
 def group_norm(net: Net, x: Value) -> Value:
-    """Adds group normalisation as torch exports it: InstanceNormalization with groups as
+    """Adds group normalization as torch exports it: InstanceNormalization with groups as
     channels.
     """
     groups = math.gcd(4, channels(x))
@@ -64,7 +64,7 @@ def group_norm(net: Net, x: Value) -> Value:
 
 
 def normed(net: Net, x: Value) -> Value:
-    """Adds one of the normalisations, chosen at random."""
+    """Adds one of the normalizations, chosen at random."""
     kind = net.pick("batch", "batch", "group", "instance")
     if kind == "instance" and min(net.min_extent(d) for d in x.dims[2:]) > 3:
         c = channels(x)
@@ -73,7 +73,7 @@ def normed(net: Net, x: Value) -> Value:
 
 
 def basic(net: Net, x: Value) -> Value:
-    """Adds a convolution, a normalisation and an activation."""
+    """Adds a convolution, a normalization and an activation."""
     c = channels(x)
     groups = net.pick(1, 1, 1, 2, 4)
     filters = net.pick(16, 24, 32, 48)
@@ -328,7 +328,7 @@ def non_local(net: Net, x: Value) -> Value:
 
 
 def coordinates(net: Net, x: Value) -> Value:
-    """Appends normalised pixel coordinates as channels."""
+    """Appends normalized pixel coordinates as channels."""
     extra = []
     for axis in (2, 3):
         size = net.scalar_size(x.dims[axis])

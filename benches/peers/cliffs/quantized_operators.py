@@ -1,4 +1,4 @@
-"""Test cases for quantised operators and operators of the com.microsoft domain."""
+"""Test cases for quantized operators and operators of the com.microsoft domain."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def scalars(*names: str) -> dict[str, Any]:
 
 
 def conversions() -> Iterator[OperatorCase]:
-    """Yields test cases for quantisation and dequantisation."""
+    """Yields test cases for quantization and dequantization."""
     for dtype in ("uint8", "int8", "int16", "uint16"):
         zero = np.array(3, dtype)
         yield OperatorCase(
@@ -95,7 +95,7 @@ def products() -> Iterator[OperatorCase]:
 
 
 def microsoft_quantized() -> Iterator[OperatorCase]:
-    """Yields test cases for the quantised operators of ONNX Runtime."""
+    """Yields test cases for the quantized operators of ONNX Runtime."""
     plane = {"x": ints("n c", 0, 255, "uint8")}
     two = {"a": ints("n c", 0, 255, "uint8"), "b": ints("n c", 0, 255, "uint8")}
     order: tuple[str, ...]

@@ -13,8 +13,8 @@ from .elementwise_operators import PLANE
 from .reduction_operators import shuffled
 
 
-def quantised() -> Iterator[OperatorCase]:
-    """Yields test cases for quantisation in the com.microsoft domain."""
+def quantized() -> Iterator[OperatorCase]:
+    """Yields test cases for quantization in the com.microsoft domain."""
     constants = {"s": np.float32(0.03), "z": np.uint8(120)}
     yield OperatorCase("QuantizeLinear", {"x": normal("n c")}, PLANE, constants, domain=MICROSOFT, step=1)
     yield OperatorCase("DequantizeLinear", {"x": ints("n c", 0, 255, "uint8")}, PLANE, constants, domain=MICROSOFT)
@@ -51,7 +51,7 @@ def texts() -> Iterator[OperatorCase]:
 
 def rows() -> Iterator[OperatorCase]:
     """Yields all test cases of this file."""
-    yield from quantised()
+    yield from quantized()
     yield from optionals()
     yield from texts()
     flat = {"x": normal("n c"), "i": generated("n 1", lambda r, s: shuffled(r, s) * 0, "int64"), "u": normal("n 1")}

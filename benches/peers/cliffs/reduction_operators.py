@@ -87,7 +87,7 @@ IMAGE_SIZES = grid(n=[1, 2, 4], h=[4, 28, 128], w=[5, 28, 128])
 
 
 def norms() -> Iterator[OperatorCase]:
-    """Yields test cases for normalisations."""
+    """Yields test cases for normalizations."""
     for width in (64, 768):
         scale = {"g": normal(str(width)), "b": normal(str(width))}
         yield OperatorCase("LayerNormalization", {"x": normal(f"n s {width}")}, TOKENS, scale, variant=f"{width}")

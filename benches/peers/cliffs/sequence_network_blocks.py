@@ -34,7 +34,7 @@ def linear(net: Net, x: Value, out: int, bias: bool = True) -> Value:
 
 
 def layer_norm(net: Net, x: Value) -> Value:
-    """Adds layer or RMS normalisation, as one operator or decomposed."""
+    """Adds layer or RMS normalization, as one operator or decomposed."""
     d = width(x)
     scale, shift = net.weight(d, fan=9, mean=1), net.weight(d, fan=9)
     kind = net.pick("operator", "decomposed", "rms")

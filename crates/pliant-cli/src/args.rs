@@ -75,7 +75,7 @@ pub struct BuildArgs {
     /// Write every stage of the compilation into this directory.
     #[arg(long, value_name = "DIR")]
     pub dump_ir: Option<PathBuf>,
-    /// Allow the import of an ONNX model to specialise declared symbols to a fixed size; otherwise
+    /// Allow the import of an ONNX model to specialize declared symbols to a fixed size; otherwise
     /// this is an error.
     #[arg(long)]
     pub allow_specialization: bool,
@@ -189,7 +189,7 @@ pub struct CheckArgs {
     /// For each problem of an ONNX file, write a minimal model that shows it into this directory.
     #[arg(long, value_name = "DIR")]
     pub reduce: Option<PathBuf>,
-    /// Allow the import of an ONNX model to specialise declared symbols to a fixed size, and report
+    /// Allow the import of an ONNX model to specialize declared symbols to a fixed size, and report
     /// this only as a note; otherwise this is a problem.
     #[arg(long)]
     pub allow_specialization: bool,

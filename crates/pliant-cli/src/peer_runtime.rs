@@ -25,7 +25,7 @@ struct Job<'a> {
     model: &'a Path,
     /// The names of the model's inputs, each with the file that contains its array.
     feeds: Vec<(&'a str, String)>,
-    /// Whether the peer (the other runtime) runs the model without graph optimisations.
+    /// Whether the peer (the other runtime) runs the model without graph optimizations.
     unoptimized: bool,
 }
 
@@ -68,7 +68,7 @@ impl Drop for ScratchDir {
     }
 }
 
-/// Runs the model on the peer. With `unoptimized`, the peer's graph optimisations are disabled.
+/// Runs the model on the peer. With `unoptimized`, the peer's graph optimizations are disabled.
 ///
 /// # Errors
 /// If Python or the peer is missing, or the run fails.

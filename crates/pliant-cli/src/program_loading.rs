@@ -47,7 +47,7 @@ pub struct Source {
 }
 
 /// Reads the module of an ONNX model or a script for inspection. The import of a model may
-/// specialise its symbols to fixed sizes.
+/// specialize its symbols to fixed sizes.
 ///
 /// # Errors
 /// If the model or script is invalid (all its problems are reported), or if the path names an executable.
@@ -56,7 +56,7 @@ pub fn read(path: &Path, err: &mut dyn Write) -> Result<Source, Failure> {
 }
 
 /// Reads the module of an ONNX model or a script. `declared` contains sizes or ranges of the symbols of an ONNX model. With
-/// `allow_specialization`, the import may specialise symbols to fixed sizes.
+/// `allow_specialization`, the import may specialize symbols to fixed sizes.
 fn read_with_symbols(
     path: &Path,
     declared: &[Axis],

@@ -58,7 +58,7 @@ impl FuncGen<'_, '_> {
         self.alloc_workspace(buffer, body)
     }
 
-    /// Fills stack memory with the poison pattern ([`POISON_WORD`]), so that tests detect reads of uninitialised elements.
+    /// Fills stack memory with the poison pattern ([`POISON_WORD`]), so that tests detect reads of uninitialized elements.
     /// `bytes` is a positive multiple of 8.
     fn poison(&mut self, address: Value, bytes: u32) {
         let (head, done) = (self.b.create_block(), self.b.create_block());

@@ -23,7 +23,7 @@ use crate::{ExecError, builtin_arity};
 
 /// Maximum number of registers of a bytecode function, including parameters.
 pub const MAX_REGS: u32 = 1 << 22;
-/// Maximum number of bitset words that the definite-assignment analysis stores. Larger functions are not analysed.
+/// Maximum number of bitset words that the definite-assignment analysis stores. Larger functions are not analyzed.
 const MAX_ANALYSIS_WORDS: usize = 1 << 24;
 /// Maximum number of bitset words, instructions and operands that the definite-assignment analysis visits. The analysis of a
 /// function stops, without an error, when this number is exceeded.

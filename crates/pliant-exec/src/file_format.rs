@@ -111,7 +111,7 @@ impl Executable {
         Ok(())
     }
 
-    /// Serialises the executable. [`Executable::from_bytes`] is the inverse.
+    /// Serializes the executable. [`Executable::from_bytes`] is the inverse.
     ///
     /// # Errors
     /// The same errors as [`Executable::write_to`].
@@ -214,7 +214,7 @@ impl Executable {
         let bytes = if storage.is_empty() {
             &[][..]
         } else {
-            // SAFETY: the storage holds `len` initialised bytes that nothing writes: the
+            // SAFETY: the storage holds `len` initialized bytes that nothing writes: the
             // executable's tensors are read-only, and the owner of the storage shares it for
             // reading.
             unsafe { std::slice::from_raw_parts(storage.as_ptr(), storage.len()) }

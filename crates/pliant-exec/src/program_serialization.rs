@@ -12,7 +12,7 @@ use crate::instruction_source_locations::LineRun;
 use crate::{ExecError, bytecode_program::Executable};
 use pliant_tensor::{DType, Storage, Tensor, checked_nbytes};
 
-/// A description of the serialised types of this module. Every file contains the hash of this text.
+/// A description of the serialized types of this module. Every file contains the hash of this text.
 pub(crate) const SCHEMA: &str = "2 Program{funcs constants metadata files} Func{Vm: lines} Func{Vm Kernel Packed} \
     Constant{Tensor Shape Int Float Bool Str DType None} KernelArg{Any Tensor Int Float Bool}";
 

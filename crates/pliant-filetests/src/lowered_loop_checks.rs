@@ -25,7 +25,7 @@ pub struct Lowered {
     pub failed: Vec<String>,
 }
 
-/// Lowers the loop functions of every test that is a valid module, including the loop functions to which legalisation lowers its
+/// Lowers the loop functions of every test that is a valid module, including the loop functions to which legalization lowers its
 /// operators. Verifies, prints and parses the result of each pass.
 ///
 /// # Errors
@@ -49,7 +49,7 @@ pub fn lower_all(root: &Path) -> std::io::Result<Lowered> {
     Ok(out)
 }
 
-/// Returns the module of a test with its operators legalised; `None` if the test has expected
+/// Returns the module of a test with its operators legalized; `None` if the test has expected
 /// errors or a pass fails.
 fn module(file: &Path, text: &str) -> Option<IRModule> {
     let case = Case::parse(file, text).ok()?;

@@ -298,7 +298,7 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    /// Allocates memory, filled with a pattern that makes reads of uninitialised memory visible.
+    /// Allocates memory, filled with a pattern that makes reads of uninitialized memory visible.
     pub fn alloc_storage(&self, bytes: i64) -> Result<Storage> {
         let limit = self.options.max_alloc_bytes;
         match usize::try_from(bytes) {
@@ -353,7 +353,7 @@ fn stack_address() -> usize {
     std::hint::black_box(&raw const marker) as usize
 }
 
-/// Fills memory with conspicuous values, so that reads of uninitialised memory are noticed: NaN for floats, a large number for
+/// Fills memory with conspicuous values, so that reads of uninitialized memory are noticed: NaN for floats, a large number for
 /// integers, false for bools.
 fn poison(ptr: *mut u8, bytes: usize, dtype: DType) {
     let fill = match dtype {

@@ -24,7 +24,7 @@
 //! | [`vector_math`] | elementary functions (such as `exp`) over slices |
 //! | [`tensor_argument_check`] | the check of a tensor argument of generated code |
 
-// Hot loops use indices: without link-time optimisation, `zip` is not inlined into functions that enable more
+// Hot loops use indices: without link-time optimization, `zip` is not inlined into functions that enable more
 // instructions than the target, which made grouped convolution twenty times slower.
 #![allow(clippy::needless_range_loop, reason = "see above")]
 

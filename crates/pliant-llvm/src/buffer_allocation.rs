@@ -57,7 +57,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         self.alloc_workspace(buffer, body)
     }
 
-    /// Fills stack memory with the poison pattern ([`POISON_WORD`]), so that tests detect reads of uninitialised elements.
+    /// Fills stack memory with the poison pattern ([`POISON_WORD`]), so that tests detect reads of uninitialized elements.
     /// `bytes` is a positive multiple of 8.
     fn poison(&mut self, address: PointerValue<'ctx>, bytes: u64) -> Gen<()> {
         let (head, done) = (self.block("poison"), self.block("done"));

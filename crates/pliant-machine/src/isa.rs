@@ -18,7 +18,7 @@ pub enum Isa {
     Avx2,
     /// 128-bit vectors of AArch64 (NEON).
     Neon,
-    /// Portable code, which the compiler vectorises for the baseline of its target.
+    /// Portable code, which the compiler vectorizes for the baseline of its target.
     Portable,
 }
 

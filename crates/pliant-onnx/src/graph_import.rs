@@ -423,7 +423,7 @@ pub(crate) fn function_key(function: &FunctionProto) -> FunctionKey<'_> {
     (normalized_domain(function.domain()), function.name(), function.overload())
 }
 
-/// Normalises the domain name: `ai.onnx` and the empty name both denote ONNX's own domain.
+/// Normalizes the domain name: `ai.onnx` and the empty name both denote ONNX's own domain.
 pub(crate) fn normalized_domain(domain: &str) -> &str {
     if domain == "ai.onnx" { "" } else { domain }
 }

@@ -3,7 +3,7 @@
 //! [`import`] converts a decoded [`Model`] to an `IRModule`. The parameters of its function `main`
 //! are the graph inputs; initializers become constants. Names of dims become symbols, shape
 //! computations are folded symbolically, and sizes that are computed at run time become new
-//! symbols. The import is not specialised for example inputs. It reports all problems, node by node
+//! symbols. The import is not specialized for example inputs. It reports all problems, node by node
 //! ([`Problem`]).
 //!
 //! An import has three steps. [`Model::open`] maps and decodes the file within [`Limits`].

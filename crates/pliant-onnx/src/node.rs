@@ -367,7 +367,7 @@ impl<'n, 'm> Node<'n, 'm> {
         )
     }
 
-    /// Normalises an axis, which may be negative, to a number from 0 to `rank - 1`.
+    /// Normalizes an axis, which may be negative, to a number from 0 to `rank - 1`.
     ///
     /// # Errors
     /// If it is out of range.

@@ -261,7 +261,7 @@ impl Node<'_, '_> {
         self.op("relax.greater", &[hits, zero])
     }
 
-    /// Normalises a vector of non-constant axes, so that none is negative. Fails at run time if an axis is out of range.
+    /// Normalizes a vector of non-constant axes, so that none is negative. Fails at run time if an axis is out of range.
     ///
     /// # Errors
     /// If type inference fails.

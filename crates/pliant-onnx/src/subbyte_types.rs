@@ -197,7 +197,7 @@ fn encode_floats(
     let size = n.op("relax.abs", &[x])?;
     let code = count_thresholds(n, size, &format.thresholds(saturate), false)?;
     let (zero, one) = (n.scalar_as(0.0, DType::Float32)?, n.scalar_as(1.0, DType::Float32)?);
-    // Minus zero is negative, too. It is recognised by its reciprocal.
+    // Minus zero is negative, too. It is recognized by its reciprocal.
     let inverse = n.op("relax.divide", &[one, x])?;
     let (is_less, inverse_is_less) =
         (n.op("relax.less", &[x, zero])?, n.op("relax.less", &[inverse, zero])?);

@@ -2,8 +2,8 @@
 //!
 //! A declared symbol must remain dynamic. The size checks of the program are collected during the
 //! import: [`pliant_ops::size_checks`] returns the checks of operator calls, and converters add
-//! their own. At the end, all checks are analysed together ([`overconstrained_symbols`]). If they
-//! restrict a declared symbol to few sizes, the import fails, unless specialisation is allowed. The
+//! their own. At the end, all checks are analyzed together ([`overconstrained_symbols`]). If they
+//! restrict a declared symbol to few sizes, the import fails, unless specialization is allowed. The
 //! error names the node, how the symbol reaches it, and where the required size comes from.
 
 mod overconstrained_symbols;

@@ -276,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn recognises_conditions_that_allow_few_sizes() {
+    fn recognizes_conditions_that_allow_few_sizes() {
         let mut syms = SymArena::new();
         let (s, q) = (syms.fresh_var("s"), syms.fresh_var("q"));
         let (s, q) = (syms.var(s), syms.var(q));

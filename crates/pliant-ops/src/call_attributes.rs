@@ -57,7 +57,7 @@ impl InferCtx<'_> {
         value.as_dtype().map(Some).ok_or_else(bad)
     }
 
-    /// Reads an attribute that contains one or more axes of a tensor of rank `ndim`, and normalises
+    /// Reads an attribute that contains one or more axes of a tensor of rank `ndim`, and normalizes
     /// them to `0 .. ndim`. `None` if the attribute is `None`.
     ///
     /// # Errors
@@ -84,7 +84,7 @@ impl InferCtx<'_> {
         Ok(Some(axes))
     }
 
-    /// Reads an attribute that contains one axis of a tensor of rank `ndim`, and normalises it to
+    /// Reads an attribute that contains one axis of a tensor of rank `ndim`, and normalizes it to
     /// `0 .. ndim`.
     ///
     /// # Errors
@@ -93,7 +93,7 @@ impl InferCtx<'_> {
         self.normalize_axis(self.int(key)?, ndim)
     }
 
-    /// Normalises an axis of a tensor of rank `ndim` to `0 .. ndim`.
+    /// Normalizes an axis of a tensor of rank `ndim` to `0 .. ndim`.
     ///
     /// # Errors
     /// If the axis is out of range.

@@ -325,7 +325,7 @@ impl<'f> TeCall<'f> {
     }
 
     /// Converts a symbolic size to an int64 expression; a condition becomes 0 or 1. The parts of
-    /// the size that cannot be analysed become variables, which are passed to the loop function as
+    /// the size that cannot be analyzed become variables, which are passed to the loop function as
     /// arguments.
     pub fn size(&mut self, size: Sym) -> te::Expr {
         if self.existing_tensors.is_empty() {

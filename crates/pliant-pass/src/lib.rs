@@ -15,7 +15,7 @@
 //! | `verify_user_passes` | verification and error reports of user-defined passes |
 //! | [`argument_writing_functions`] | [`MayWrite`]: the functions that may write to their arguments |
 //! | [`binding_rewrites`] | helpers to rewrite graph functions binding by binding without recursion |
-//! | [`optimisation_remarks`] | optimisation remarks, for `explain` |
+//! | [`optimization_remarks`] | optimization remarks, for `explain` |
 //! | [`module_text`] | scripts and violations of modules as text |
 //!
 //! The concrete passes are in `pliant-opt`, on which this crate does not depend.
@@ -26,7 +26,7 @@ pub mod cancel_token;
 pub mod compile_time_evaluation;
 pub mod module_dump_files;
 pub mod module_text;
-pub mod optimisation_remarks;
+pub mod optimization_remarks;
 pub mod pass;
 pub mod pass_context;
 pub mod pass_error;
@@ -39,7 +39,7 @@ mod verify_user_passes;
 pub use argument_writing_functions::MayWrite;
 pub use cancel_token::CancelToken;
 pub use compile_time_evaluation::Evaluate;
-pub use optimisation_remarks::{Remark, RemarkKind, Remarks};
+pub use optimization_remarks::{Remark, RemarkKind, Remarks};
 pub use pass::{FunctionPass, ModulePass, PassInfo, Sequential};
 pub use pass_context::PassContext;
 pub use pass_error::{PassError, Problem, Unsupported};

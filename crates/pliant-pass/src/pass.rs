@@ -15,7 +15,7 @@ use crate::{module_dump_files, verify_user_passes};
 pub struct PassInfo<'a> {
     /// The name of the pass.
     pub name: &'a str,
-    /// The minimum optimisation level at which the pass runs.
+    /// The minimum optimization level at which the pass runs.
     pub opt_level: u8,
     /// Whether the pass is user-defined; see [`ModulePass::is_user_defined`].
     pub user_defined: bool,
@@ -51,7 +51,7 @@ pub trait ModulePass: Send + Sync {
     /// The name of the pass, as used in the table of passes and on the command line.
     fn name(&self) -> &str;
 
-    /// The minimum optimisation level at which the pass runs; 0 for passes that every compilation needs.
+    /// The minimum optimization level at which the pass runs; 0 for passes that every compilation needs.
     fn opt_level(&self) -> u8 {
         0
     }
@@ -84,7 +84,7 @@ pub trait ModulePass: Send + Sync {
     fn run(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError>;
 
     /// Runs the pass in a context. The context's instruments observe the pass and can skip it, and its token can cancel the pass.
-    /// A panic becomes an internal error. The optimisation level and the set of disabled passes are ignored, because a pass that
+    /// A panic becomes an internal error. The optimization level and the set of disabled passes are ignored, because a pass that
     /// is called directly should run; [`apply_as_step`](ModulePass::apply_as_step) respects them.
     ///
     /// # Errors
@@ -239,7 +239,7 @@ pub trait FunctionPass: Send + Sync {
     /// The name of the pass, as used in the table of passes and on the command line.
     fn name(&self) -> &str;
 
-    /// The minimum optimisation level at which the pass runs; see [`ModulePass::opt_level`].
+    /// The minimum optimization level at which the pass runs; see [`ModulePass::opt_level`].
     fn opt_level(&self) -> u8 {
         0
     }
@@ -354,7 +354,7 @@ impl Sequential {
         Sequential { name: name.into(), opt_level: 0, passes }
     }
 
-    /// Sets the minimum optimisation level at which the sequence runs.
+    /// Sets the minimum optimization level at which the sequence runs.
     pub fn with_opt_level(mut self, opt_level: u8) -> Self {
         self.opt_level = opt_level;
         self

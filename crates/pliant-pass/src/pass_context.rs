@@ -8,7 +8,7 @@ use pliant_ir::{AttrValue, OpRegistry};
 
 use crate::cancel_token::CancelToken;
 use crate::compile_time_evaluation::Evaluate;
-use crate::optimisation_remarks::Remarks;
+use crate::optimization_remarks::Remarks;
 use crate::pass_error::PassError;
 use crate::pass_instruments::Instrument;
 
@@ -24,7 +24,7 @@ use crate::pass_instruments::Instrument;
 /// ```
 #[derive(Clone)]
 pub struct PassContext {
-    /// The optimisation level. Passes whose own level is higher are skipped. Default: 2.
+    /// The optimization level. Passes whose own level is higher are skipped. Default: 2.
     pub opt_level: u8,
     /// The names of passes that run even if their level is higher than `opt_level` or they are disabled.
     pub required: IndexSet<String>,
@@ -40,14 +40,14 @@ pub struct PassContext {
     pub evaluator: Option<Arc<dyn Evaluate>>,
     /// The token by which the run can be cancelled.
     pub cancel: CancelToken,
-    /// The remarks of the passes; see [`crate::optimisation_remarks`].
+    /// The remarks of the passes; see [`crate::optimization_remarks`].
     pub remarks: Arc<Remarks>,
     /// The operator library, which defines the type rules and attributes of operators.
     pub ops: &'static dyn OpRegistry,
 }
 
 impl PassContext {
-    /// Creates a context of optimisation level 2 with the operator library `ops` and without instruments.
+    /// Creates a context of optimization level 2 with the operator library `ops` and without instruments.
     pub fn new(ops: &'static dyn OpRegistry) -> Self {
         PassContext {
             opt_level: 2,
@@ -75,7 +75,7 @@ impl PassContext {
         self
     }
 
-    /// Whether a pass with the given name and optimisation level is enabled.
+    /// Whether a pass with the given name and optimization level is enabled.
     pub fn enables(&self, name: &str, opt_level: u8) -> bool {
         self.required.contains(name)
             || (opt_level <= self.opt_level && !self.disabled.contains(name))

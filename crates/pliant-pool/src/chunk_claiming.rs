@@ -50,7 +50,7 @@ struct Share {
 
 // SAFETY: a share is written only by the team's owner between jobs, when no chunk is claimable. It
 // is read only by threads that hold one of its chunks, after their acquiring exchange has
-// synchronised with the owner's releasing swap.
+// synchronized with the owner's releasing swap.
 unsafe impl Sync for Slot {}
 // SAFETY: the context's pointers are only passed to `body`, and its callers guarantee that it may
 // run on any thread.

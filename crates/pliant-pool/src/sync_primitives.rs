@@ -1,4 +1,4 @@
-//! Synchronisation primitives of the standard library, or of the loom model checker with `--cfg
+//! Synchronization primitives of the standard library, or of the loom model checker with `--cfg
 //! loom`, and a function that locks a mutex.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

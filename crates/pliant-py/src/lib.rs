@@ -144,7 +144,7 @@ mod _core {
         use crate::relax::user_operators::register_te_op;
     }
 
-    /// The submodule `transform`: passes. A function with a capitalised name creates the pass of that name, and its
+    /// The submodule `transform`: passes. A function with a capitalized name creates the pass of that name, and its
     /// arguments are the parameters of the pass.
     #[pymodule]
     mod transform {

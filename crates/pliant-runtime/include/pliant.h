@@ -80,7 +80,7 @@ typedef struct {
     int32_t dtype;
 } pliant_tensor;
 
-/* Options of pliant_create. Initialise all fields to zero for the defaults. */
+/* Options of pliant_create. Initialize all fields to zero for the defaults. */
 typedef struct {
     /* The function to run. Default: "main", or the only function of the program. */
     const char *function;

@@ -51,7 +51,7 @@ pub struct Signature {
     /// Several outputs are the fields of the result, in order.
     #[serde(default)]
     pub output_names: Vec<String>,
-    /// The names of the inputs that the imported file initialises. They are constants of the
+    /// The names of the inputs that the imported file initializes. They are constants of the
     /// program, not parameters.
     #[serde(default)]
     pub default_inputs: Vec<String>,

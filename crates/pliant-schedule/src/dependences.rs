@@ -11,10 +11,10 @@ use pliant_tir::statement_traversal::{children, direct_exprs, for_each_stmt};
 use crate::error::Step;
 use crate::loop_tree::{Loop, outermost, outermost_statement, path_to_loop};
 
-/// A statement for which dependences are analysed as a whole: a block, or a statement outside of blocks that stores or calls
+/// A statement for which dependences are analyzed as a whole: a block, or a statement outside of blocks that stores or calls
 /// functions.
 pub(crate) struct Leaf {
-    /// The analysed statement: a block, or a statement outside of blocks.
+    /// The analyzed statement: a block, or a statement outside of blocks.
     pub stmt: Stmt,
     /// The name of the block, or a description of the statement, for error messages.
     pub name: String,

@@ -187,7 +187,7 @@ fn check_alone(f: &PrimFunc, block: &BlockData, stmt: Stmt, buffer: Buffer) -> S
     Ok(())
 }
 
-/// The parts of a reduction `C[..] = op(C[..], value)` whose result is initialised with `init`.
+/// The parts of a reduction `C[..] = op(C[..], value)` whose result is initialized with `init`.
 struct Reduction {
     buffer: Buffer,
     indices: Box<[Expr]>,

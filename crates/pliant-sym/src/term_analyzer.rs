@@ -1,5 +1,5 @@
 //! [`Analyzer`]: answers queries about the terms of an arena under assumed facts (bounds, residues, proofs, simplification), with
-//! memoisation.
+//! memoization.
 
 use rustc_hash::FxHashMap;
 
@@ -16,10 +16,10 @@ pub const DEFAULT_BUDGET: u32 = 50_000;
 /// The number of steps that a whole simplification may take, as a multiple of the budget of one query.
 const POOL_FACTOR: u32 = 4;
 
-/// Maximum nesting depth of analysed subterms. Subterms that are nested deeper are treated as unknown integers.
+/// Maximum nesting depth of analyzed subterms. Subterms that are nested deeper are treated as unknown integers.
 pub(crate) const MAX_DEPTH: u32 = 64;
 
-/// Answers queries about symbolic terms, given facts that are assumed to hold. Construction is cheap; results are memoised.
+/// Answers queries about symbolic terms, given facts that are assumed to hold. Construction is cheap; results are memoized.
 #[derive(Debug)]
 pub struct Analyzer<'a> {
     pub(crate) arena: &'a mut SymArena,

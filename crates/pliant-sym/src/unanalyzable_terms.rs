@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 use crate::{Sym, SymArena, SymKind};
 
 impl SymArena {
-    /// Lists the largest subterms of a size that make loop bounds and indices hard to analyse: selects, quotients and remainders
+    /// Lists the largest subterms of a size that make loop bounds and indices hard to analyze: selects, quotients and remainders
     /// by a non-constant, and sums and products that were too long to fold. No subterm is listed twice.
     ///
     /// Of subterms inside a condition, only selects are listed, because the condition may guard its quotients against division by

@@ -1,4 +1,4 @@
-//! Detection of reads of uninitialised memory. Builds with debug assertions fill memory that must be written before it
+//! Detection of reads of uninitialized memory. Builds with debug assertions fill memory that must be written before it
 //! is read with a pattern (poison) that is NaN in every float type and an unusual value in every integer type. These
 //! builds also check that no result contains the pattern.
 
@@ -18,7 +18,7 @@ pub const POISON_WORD: u64 = {
 /// debug assertions.
 pub const POISONS: bool = cfg!(debug_assertions);
 
-/// Fills memory with the byte pattern [`POISON`] in builds with debug assertions, so that reads of uninitialised memory are
+/// Fills memory with the byte pattern [`POISON`] in builds with debug assertions, so that reads of uninitialized memory are
 /// detected.
 ///
 /// # Safety

@@ -23,11 +23,11 @@ const WORD: usize = size_of::<usize>();
 /// allocation, the allocator uses fresh pages of the operating system, which are zero, without clearing them.
 const LARGE_ZEROED: usize = 128 << 10;
 
-/// A buffer of initialised bytes that is aligned to [`ALIGNMENT`] and freed on drop. It may contain stale data.
+/// A buffer of initialized bytes that is aligned to [`ALIGNMENT`] and freed on drop. It may contain stale data.
 pub struct AlignedBuf(Arc<Inner>);
 
 // SAFETY: this is the only handle to memory that it owns. Code that uses the raw pointer is
-// responsible for synchronisation.
+// responsible for synchronization.
 unsafe impl Send for AlignedBuf {}
 // SAFETY: shared access only reads fields.
 unsafe impl Sync for AlignedBuf {}
@@ -46,7 +46,7 @@ impl AlignedBuf {
         Ok(AlignedBuf(inner))
     }
 
-    /// Allocates `len` uninitialised bytes.
+    /// Allocates `len` uninitialized bytes.
     ///
     /// # Errors
     /// `OutOfMemory` or `MemoryLimit` if the allocation fails.
@@ -195,13 +195,13 @@ impl Inner {
 pub struct Storage(ManuallyDrop<Arc<Inner>>);
 
 // SAFETY: the bytes are plain data whose owner is Send + Sync. Code that writes through the raw
-// pointer must synchronise its writes (see `Storage::as_ptr`).
+// pointer must synchronize its writes (see `Storage::as_ptr`).
 unsafe impl Send for Storage {}
 // SAFETY: as for Send.
 unsafe impl Sync for Storage {}
 
 impl Storage {
-    /// Allocates `len` uninitialised bytes, aligned to [`ALIGNMENT`].
+    /// Allocates `len` uninitialized bytes, aligned to [`ALIGNMENT`].
     ///
     /// # Errors
     /// `OutOfMemory` or `MemoryLimit` if the allocation fails.
@@ -230,7 +230,7 @@ impl Storage {
     /// Borrows foreign memory. `release` is called when the last handle is dropped. Tensors on a `read_only` storage are read-only.
     ///
     /// # Safety
-    /// `ptr` must be readable for `len` initialised bytes (and writable, unless `read_only`) from
+    /// `ptr` must be readable for `len` initialized bytes (and writable, unless `read_only`) from
     /// any thread until `release` is called. If `len` is 0, `ptr` may be invalid.
     pub unsafe fn from_foreign(
         ptr: *mut u8,
@@ -303,7 +303,7 @@ impl Drop for Storage {
         if let Memory::Own { recycle: Some(recycle), .. } = inner.memory
             && Arc::strong_count(&inner) == 1
         {
-            // Synchronises with accesses by other threads before they dropped their handles.
+            // Synchronizes with accesses by other threads before they dropped their handles.
             fence(Ordering::Acquire);
             recycle(AlignedBuf(inner));
         }

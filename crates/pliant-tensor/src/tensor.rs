@@ -352,7 +352,7 @@ impl Tensor {
             && !object.read_only
             && object.contiguous
             && object.byte_offset == 0;
-        // Synchronises with accesses by other threads before they dropped their handles.
+        // Synchronizes with accesses by other threads before they dropped their handles.
         fence(Ordering::Acquire);
         sole
     }

@@ -43,7 +43,7 @@ pub struct DimRange {
     pub is_whole: bool,
 }
 
-/// An access to a buffer inside the analysed statement: its indices, in which block axes are replaced by their values, and the
+/// An access to a buffer inside the analyzed statement: its indices, in which block axes are replaced by their values, and the
 /// loops between the statement and the access.
 struct Access {
     indices: Vec<Expr>,
@@ -162,7 +162,7 @@ impl Walk {
     }
 }
 
-/// The range of values that one index of an access takes over the loops inside the analysed statement: its first value, as the sum
+/// The range of values that one index of an access takes over the loops inside the analyzed statement: its first value, as the sum
 /// of terms and a constant, and the number of its values.
 struct IndexRange {
     terms: Vec<(Expr, i64)>,
@@ -171,7 +171,7 @@ struct IndexRange {
 }
 
 /// Returns the range of the index of an access in dim `dim`. Returns `None` if the index is not linear in the variables of the
-/// loops between the analysed statement and the access.
+/// loops between the analyzed statement and the access.
 fn index_range(f: &mut PrimFunc, access: &Access, dim: usize) -> Option<IndexRange> {
     let is_inner = |v: Var| access.inner.iter().any(|l| l.var == v);
     let linear = linear_index(f, access.indices[dim], &is_inner)?;

@@ -1,4 +1,4 @@
-//! LowerInitBlock: lowers the init of each block, which initialises the result of a reduction, to separate statements.
+//! LowerInitBlock: lowers the init of each block, which initializes the result of a reduction, to separate statements.
 //!
 //! If only loops are between the outermost reduction loop and the block, and the init does not depend on the reduction
 //! loops, the init is hoisted in front of the outermost reduction loop, into its own loops over the spatial axes.

@@ -371,7 +371,7 @@ mod tests {
     use super::*;
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
-    /// Serialises the tests of this module, because dropping a VM empties the pools of all threads.
+    /// Serializes the tests of this module, because dropping a VM empties the pools of all threads.
     fn serialize_tests() -> MutexGuard<'static, ()> {
         static LOCK: Mutex<()> = Mutex::new(());
         LOCK.lock().unwrap_or_else(PoisonError::into_inner)

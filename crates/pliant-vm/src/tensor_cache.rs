@@ -44,7 +44,7 @@ impl TensorCache {
         }
     }
 
-    /// Takes a cached tensor of this shape and dtype with at least `bytes` bytes of storage. Its elements are uninitialised.
+    /// Takes a cached tensor of this shape and dtype with at least `bytes` bytes of storage. Its elements are uninitialized.
     #[inline]
     pub(crate) fn take(&mut self, bytes: usize, shape: &[i64], dtype: DType) -> Option<Tensor> {
         let matches =

@@ -1,4 +1,4 @@
-//! Analyses the first use of a newly allocated tensor. Memory is reused, so a tensor must be zero-filled on allocation if an
+//! Analyzes the first use of a newly allocated tensor. Memory is reused, so a tensor must be zero-filled on allocation if an
 //! element may be read before it is written. The linker runs this analysis itself, because the bytecode may come from a
 //! hostile file.
 
@@ -19,7 +19,7 @@ pub(crate) enum FirstUse {
 }
 
 impl FirstUse {
-    /// Analyses the first use of the tensor that the call at index `at` of `function` returns.
+    /// Analyzes the first use of the tensor that the call at index `at` of `function` returns.
     pub(crate) fn of(
         exe: &Executable,
         loop_funcs: &LoopFuncTable,
@@ -58,7 +58,7 @@ fn is_reg(arg: Arg, reg: Reg) -> bool {
     matches!(arg.decode(), Some(ArgValue::Reg(r)) if r == reg)
 }
 
-/// Analyses how a call accesses the tensor in register `tensor`, which is one of its arguments.
+/// Analyzes how a call accesses the tensor in register `tensor`, which is one of its arguments.
 fn call(
     exe: &Executable,
     loop_funcs: &LoopFuncTable,

@@ -1,5 +1,5 @@
-//! Checks the results of a run for reads of uninitialised memory. Builds with memory poisoning fill
-//! uninitialised memory with a pattern (poison), and this check searches the results for the
+//! Checks the results of a run for reads of uninitialized memory. Builds with memory poisoning fill
+//! uninitialized memory with a pattern (poison), and this check searches the results for the
 //! pattern.
 
 use crate::error::CheckKind;
@@ -9,7 +9,7 @@ use crate::{Value, VmError};
 /// shared items can contain exponentially many values.
 const SEARCHED: usize = 10_000;
 
-/// Checks that the result of a run of `function` contains no poison (the pattern that fills uninitialised memory), unless the
+/// Checks that the result of a run of `function` contains no poison (the pattern that fills uninitialized memory), unless the
 /// arguments contain poison.
 ///
 /// # Errors

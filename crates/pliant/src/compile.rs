@@ -318,7 +318,7 @@ pub fn pipeline(name: &str) -> Result<Sequential, Error> {
     })
 }
 
-/// The highest optimisation level of a compilation.
+/// The highest optimization level of a compilation.
 const MAX_OPT_LEVEL: u8 = 3;
 
 /// Rejects options with unknown settings or invalid values.

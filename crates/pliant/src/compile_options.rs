@@ -218,7 +218,7 @@ pub enum Pipeline {
     /// A predefined pipeline, by name (see [`pliant_opt::pipelines`]).
     Named(String),
     /// Passes of the user. The lowering passes that every build needs run afterwards, and skip code
-    /// that is already lowered. For the optimisations of a normal build, the user's passes must
+    /// that is already lowered. For the optimizations of a normal build, the user's passes must
     /// include [`pipeline`](crate::pipeline)`("default")`.
     Passes(Arc<dyn ModulePass>),
 }
@@ -284,11 +284,11 @@ pub struct CompileOptions {
     /// The number of threads that compile the module, and that run the parallel loops of VMs
     /// created from the result. Default: all CPUs.
     pub threads: Option<usize>,
-    /// The optimisation level, from 0 to 3; default: 2.
+    /// The optimization level, from 0 to 3; default: 2.
     pub opt_level: Option<u8>,
     /// Names of passes to skip.
     pub disabled_passes: Vec<String>,
-    /// Names of passes to run at any optimisation level.
+    /// Names of passes to run at any optimization level.
     pub required_passes: Vec<String>,
     /// Settings of individual passes, by the name of the setting.
     pub config: IndexMap<Arc<str>, AttrValue>,

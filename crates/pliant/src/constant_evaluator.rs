@@ -14,7 +14,7 @@ use pliant_vm::{Value, VirtualMachine};
 use crate::compile::compile_nested;
 use crate::compile_options::{CompileOptions, Target};
 
-/// An evaluator for passes. It compiles functions without graph optimisations, and runs them.
+/// An evaluator for passes. It compiles functions without graph optimizations, and runs them.
 pub(crate) struct CompiledEvaluator {
     pub(crate) threads: Option<usize>,
     pub(crate) cancel: CancelToken,

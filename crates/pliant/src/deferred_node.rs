@@ -47,7 +47,7 @@ pub(crate) fn call(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmE
                 // SAFETY: the runtime is that of the caller, which waits for the result.
                 return unsafe { machine.invoke_within(runtime, "main", &inputs) };
             }
-            // The most specialised attempt is the last one, and its message the most relevant.
+            // The most specialized attempt is the last one, and its message the most relevant.
             Err(message) => last_error.clone_from(message),
         }
     }

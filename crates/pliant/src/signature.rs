@@ -44,7 +44,7 @@ pub fn signatures(module: &IRModule) -> Vec<Signature> {
 }
 
 /// Returns the hint for an unknown input name: a similar name or all names. For an input that
-/// the imported file initialises, the hint says how to compile it as an input.
+/// the imported file initializes, the hint says how to compile it as an input.
 ///
 /// # Examples
 /// ```
@@ -60,7 +60,7 @@ pub fn signatures(module: &IRModule) -> Vec<Signature> {
 pub fn unknown_input_help(signature: &Signature, name: &str) -> String {
     if signature.default_inputs.iter().any(|n| n == name) {
         return format!(
-            "the file initialises '{name}', so it was compiled as a constant: to feed it, declare it as an input \
+            "the file initializes '{name}', so it was compiled as a constant: to feed it, declare it as an input \
              when compiling, with dynamic_shapes={{\"{name}\": {{}}}}"
         );
     }

@@ -57,7 +57,7 @@ pub struct CodegenInputs<'a> {
 /// Generates the executable of a fully lowered module.
 ///
 /// # Errors
-/// A user error if the program calls an unknown function or an operator was not legalised, an
+/// A user error if the program calls an unknown function or an operator was not legalized, an
 /// unsupported-feature error for local functions, an internal error if a pass left other constructs
 /// unlowered, and cancellation.
 pub fn codegen(
@@ -119,7 +119,7 @@ struct SingleTensorStorage {
     dtype: Expr,
 }
 
-/// Recognises the allocation of a tensor with its own storage: three consecutive bindings that allocate a storage,
+/// Recognizes the allocation of a tensor with its own storage: three consecutive bindings that allocate a storage,
 /// allocate a tensor at its start, and kill the storage.
 fn single_tensor_storage(func: &Function, bindings: &[Binding]) -> Option<SingleTensorStorage> {
     let [storage, tensor, kill, ..] = bindings else { return None };

@@ -166,7 +166,7 @@ fn wait_for_child(
     }
 }
 
-/// Returns the name of a failure, by which equal failures are recognised: the source location of
+/// Returns the name of a failure, by which equal failures are recognized: the source location of
 /// the panic, the summary of the sanitizer, or otherwise the exit status of the process and the
 /// called kernel.
 fn finding_name(reason: &str, log: &str, input: &[u8]) -> String {

@@ -103,7 +103,7 @@ impl Guarded {
     /// Returns the data as elements of a numeric type.
     pub fn as_mut<T: Copy>(&mut self) -> &mut [T] {
         assert!(self.data.cast::<T>().is_aligned());
-        // SAFETY: the data is initialised memory of this mapping, and every bit pattern is a valid number.
+        // SAFETY: the data is initialized memory of this mapping, and every bit pattern is a valid number.
         unsafe { std::slice::from_raw_parts_mut(self.data.cast(), self.len / size_of::<T>()) }
     }
 }

@@ -1,4 +1,4 @@
-# Resizing, normalisation, softmax and scans on results of a convolution keep the channels-last layout, with their axes converted.
+# Resizing, normalization, softmax and scans on results of a convolution keep the channels-last layout, with their axes converted.
 # test opt --passes=ChannelsLast,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T

@@ -1,4 +1,4 @@
-# The two reduced axes of an image with channels first are one loop, in the sums and in the normalised result.
+# The two reduced axes of an image with channels first are one loop, in the sums and in the normalized result.
 # test opt --passes=LegalizeOps,InlineInjective,CheckBounds,DefaultSchedule,FlattenBuffer
 
 from pliant.script import ir as I, relax as R, tir as T

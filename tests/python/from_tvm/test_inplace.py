@@ -73,7 +73,7 @@ class DynamicTest:
 def test_dynamic_sizes() -> None:
     after = DataflowUseInplaceCalls()(DynamicTest)
     assert overwriting(after) == ["q over z", "r over q"]
-    # After legalisation the pass sees calls of loop functions.
+    # After legalization the pass sees calls of loop functions.
     later = DataflowUseInplaceCalls()(relax.transform.LegalizeOps()(DynamicTest))
     assert overwriting(later) == ["q over z", "r over q"]
     for module in (after, later, relax.get_pipeline("zero")(after)):

@@ -126,7 +126,7 @@ def test_the_operator_is_one_kernel_call(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["causal", "causal, grouped", "past, causal", "softcap, causal, grouped"])
-def test_causal_masks_are_not_materialised(form: str) -> None:
+def test_causal_masks_are_not_materialized(form: str) -> None:
     text = stages(model(*FORMS[form]))
     assert "bool" not in text and "arange" not in text
 

@@ -24,7 +24,7 @@ from pliant import onnx_backend
 pytestmark = pytest.mark.filterwarnings("ignore:opset . is older")
 
 
-# Takes minutes in a build without optimisation; PLIANT_SLOW=1 runs it.
+# Takes minutes in a build without optimization; PLIANT_SLOW=1 runs it.
 SLOW = {("real", "test_vgg19")}
 
 

@@ -1,4 +1,4 @@
-"""Tests vectorised loops at every length: bools, extremes with NaN, selections that change along an axis, strides.
+"""Tests vectorized loops at every length: bools, extremes with NaN, selections that change along an axis, strides.
 
 The lengths cover all vector widths of a loop, and their remainders.
 """

@@ -84,7 +84,7 @@ fn tensor(value: &Value) -> Option<Tensor> {
     value.as_tensor().cloned()
 }
 
-/// Runs the model with the other runtime (the peer). With `unoptimized`, its graph optimisations
+/// Runs the model with the other runtime (the peer). With `unoptimized`, its graph optimizations
 /// are disabled.
 fn run_peer(
     args: &DiffArgs,

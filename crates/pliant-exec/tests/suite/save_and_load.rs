@@ -61,7 +61,7 @@ fn sample() -> Executable {
 }
 
 #[test]
-fn executables_survive_serialisation() {
+fn executables_survive_serialization() {
     let exe = sample();
     let bytes = exe.to_bytes().unwrap();
     let back = Executable::from_bytes(&bytes).unwrap();
@@ -237,7 +237,7 @@ proptest! {
     }
 
     #[test]
-    fn integer_operands_of_any_size_survive_serialisation(value in any::<i64>()) {
+    fn integer_operands_of_any_size_survive_serialization(value in any::<i64>()) {
         let mut b = ExecBuilder::new();
         let arg: Arg = b.imm(value);
         b.begin_function("f", vec![], "");

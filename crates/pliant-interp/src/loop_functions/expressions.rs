@@ -9,14 +9,14 @@ use super::statements::ints;
 use crate::interp_error::Result;
 
 impl LoopFrame<'_, '_, '_> {
-    /// Evaluates an expression of a statement. First discards the memoised values of shared subexpressions, because the memory that
+    /// Evaluates an expression of a statement. First discards the memoized values of shared subexpressions, because the memory that
     /// they read may have changed since the last statement.
     pub(super) fn eval(&mut self, e: Expr) -> Result<Val> {
         self.memo.clear();
         self.expr(e)
     }
 
-    /// Evaluates an expression. A shared subexpression is evaluated once and memoised.
+    /// Evaluates an expression. A shared subexpression is evaluated once and memoized.
     pub(super) fn expr(&mut self, e: Expr) -> Result<Val> {
         if !self.shared[e] {
             return self.compute(e);

@@ -129,7 +129,7 @@ impl TirPrinter<'_> {
             BinOp::Min => return binary_call(out, "T.min", a, b),
             BinOp::Max => return binary_call(out, "T.max", a, b),
         };
-        // Comparisons chain in Python, so neither operand may be an unparenthesised comparison.
+        // Comparisons chain in Python, so neither operand may be an unparenthesized comparison.
         let left = if own == prec::CMP { own + 1 } else { own };
         out.extend([Tok::Expr(a, left), Tok::Lit(symbol), Tok::Expr(b, own + 1)]);
         own

@@ -331,7 +331,7 @@ impl<'r> FunctionBuilder<'r> {
         Ok(self.func.call(Callee::Op(op), &args, attrs, ty_args, ty))
     }
 
-    /// Returns the call `R.null_value()` if `arg` is a variable that is bound to it, because type inference recognises absent
+    /// Returns the call `R.null_value()` if `arg` is a variable that is bound to it, because type inference recognizes absent
     /// operands by this call. Returns other operands unchanged.
     pub fn resolve_absent(&self, arg: Expr) -> Expr {
         let ExprData::Var(v) = *self.func.expr(arg) else { return arg };

@@ -80,7 +80,7 @@ pub struct BlockData {
     pub writes: Option<Vec<BufferRegion>>,
     /// The buffers that exist during one execution of the block.
     pub allocs: Vec<Buffer>,
-    /// The initialisation of a reduction. It is executed before the body in the iterations in which all reduction axes have their
+    /// The initialization of a reduction. It is executed before the body in the iterations in which all reduction axes have their
     /// first values. If a reduction axis is empty, it is executed once for each value of the spatial axes, so that the result of an
     /// empty reduction is the reducer's identity.
     pub init: Option<Stmt>,

@@ -253,7 +253,7 @@ fn fold(
     acc
 }
 
-/// Creates the sum of the products `coefficient * term` and a constant. Positive terms come first, to minimise the number of
+/// Creates the sum of the products `coefficient * term` and a constant. Positive terms come first, to minimize the number of
 /// operations.
 fn sum(f: &mut PrimFunc, terms: &[(i64, Sym)], constant: i64, done: &FxHashMap<Sym, Expr>) -> Expr {
     let mut acc: Option<Expr> = None;

@@ -165,7 +165,7 @@ pub(super) fn scale(
     Ok(round_f32(activation::apply(args.call, x)))
 }
 
-/// Requantises a float32 value to the 8-bit integer type of the result: divides it by the scale, rounds it to the
+/// Requantizes a float32 value to the 8-bit integer type of the result: divides it by the scale, rounds it to the
 /// nearest integer (ties to even), adds the zero point, and clips it. NaN becomes 0.
 pub(super) fn requantize(args: &Args<'_>, x: f64) -> Result<Number> {
     let x = round_f32(x / args.get_or("out_scale", &[0], 1.0)?).round_ties_even();

@@ -117,7 +117,7 @@ pub fn block_tiles(elements: usize, channels: usize) -> usize {
 }
 
 /// Whether each thread computes whole Winograd blocks. It does so if there are enough blocks for
-/// all threads, or too little work to synchronise the threads twice: `units` is the work of the
+/// all threads, or too little work to synchronize the threads twice: `units` is the work of the
 /// whole convolution in microseconds of one thread. Otherwise, the threads transform the inputs
 /// together and then share the panels of each block. The thresholds were not measured.
 pub fn by_blocks(blocks: usize, units: usize) -> bool {

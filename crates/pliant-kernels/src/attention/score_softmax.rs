@@ -1,5 +1,5 @@
 //! Softmax of rows of scores, in place: scale, cap, bias and mask, then the maximum, then the
-//! exponentials and their sum. The results are unnormalised weights: the division by the sum
+//! exponentials and their sum. The results are unnormalized weights: the division by the sum
 //! follows later.
 //!
 //! A row is read two or three times while it is in the nearest caches. Rows keep their maximum and
@@ -260,7 +260,7 @@ unsafe fn masked<L: MathLanes<Elem = f32>>(
     // as any vector.
     unsafe {
         if block.mask_stride == 1 && count == L::N {
-            // A fixed trip count, so that the compiler vectorises the loop.
+            // A fixed trip count, so that the compiler vectorizes the loop.
             for (i, seen) in seen.iter_mut().enumerate().take(L::N) {
                 *seen = f32::from(u8::from(*row.mask.add(at + i) != 0));
             }

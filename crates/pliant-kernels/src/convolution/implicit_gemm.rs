@@ -69,7 +69,7 @@ struct Sliver {
     has_sums: bool,
 }
 
-/// The slivers (groups of adjacent results) of a block. The array is not initialised as a whole,
+/// The slivers (groups of adjacent results) of a block. The array is not initialized as a whole,
 /// because blocks of small convolutions take less than a microsecond.
 struct Slivers {
     all: [MaybeUninit<Sliver>; MAX_BLOCK_PIXELS],
@@ -84,7 +84,7 @@ impl Slivers {
 
     fn as_mut_slice(&mut self) -> &mut [Sliver] {
         let first = self.all.as_mut_ptr().cast::<Sliver>();
-        // SAFETY: `push` has initialised the first `count` slivers.
+        // SAFETY: `push` has initialized the first `count` slivers.
         unsafe { std::slice::from_raw_parts_mut(first, self.count) }
     }
 }

@@ -24,7 +24,7 @@ impl Format {
     }
 }
 
-/// A storage format as a type parameter, so that the compiler specialises loops for each format.
+/// A storage format as a type parameter, so that the compiler specializes loops for each format.
 pub(super) trait StorageFormat {
     /// Returns the byte offset, within a panel, of the elements of a column in rows `k` and
     /// `k + 1`, which are stored together. `k` is even.

@@ -239,7 +239,7 @@ struct Buffer<'a> {
 const BUFFER_ELEMENTS: usize = 2 * (2 * STRIP_COLUMNS + WIDEST) + STRIP_COLUMNS + WIDEST;
 
 impl<'a> Buffer<'a> {
-    /// Creates a buffer filled with zeros in `memory`. Only as much memory as the strips need is initialised.
+    /// Creates a buffer filled with zeros in `memory`. Only as much memory as the strips need is initialized.
     #[inline(always)]
     fn new(memory: &'a mut [MaybeUninit<f32>; BUFFER_ELEMENTS], strips: &Strips) -> Buffer<'a> {
         let columns = strips.lines * strips.stride * strips.phase_columns + WIDEST;

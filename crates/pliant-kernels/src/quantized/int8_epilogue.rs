@@ -2,7 +2,7 @@
 //!
 //! The epilogue adds an integer term for the column to each sum, converts the sum to float32,
 //! multiplies it by a factor for the row, and applies the float32 [`Epilogue`]. The result may then
-//! be requantised to 8 bits: divided by a scale, rounded to nearest, ties to even, shifted by a
+//! be requantized to 8 bits: divided by a scale, rounded to nearest, ties to even, shifted by a
 //! zero point, and clipped.
 
 use std::ptr::null;
@@ -28,7 +28,7 @@ pub struct IntegerEpilogue {
     pub row_scales_stride: i64,
     /// The epilogue that is applied to the results as float32.
     pub float: Epilogue,
-    /// The parameters for requantising results to 8-bit integers; `None` if the results are
+    /// The parameters for requantizing results to 8-bit integers; `None` if the results are
     /// float32.
     pub requantization: Option<Requantization>,
 }

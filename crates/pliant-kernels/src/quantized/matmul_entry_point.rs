@@ -27,7 +27,7 @@ pub(super) fn float_epilogue(call: &Call, scales: &str) -> Epilogue {
     }
 }
 
-/// Returns the parameters by which a call requantises float32 results to 8-bit integers; `None` if
+/// Returns the parameters by which a call requantizes float32 results to 8-bit integers; `None` if
 /// the results are not 8-bit integers. `row_stride` is the stride between rows of the results.
 ///
 /// # Safety

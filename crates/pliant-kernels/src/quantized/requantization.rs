@@ -3,7 +3,7 @@
 //! Method: with AVX-512, one pass over the int32 sums of a tile, if the float32 epilogue only scales,
 //! adds a bias and clips. It also subtracts the zero points. Tiles have rows of 16 to 64 columns, so that further
 //! passes would cost more for the start of each row than for the arithmetic. Other epilogues are
-//! computed first, and a pass over their float32 results requantises these.
+//! computed first, and a pass over their float32 results requantizes these.
 
 use std::ptr::null;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
@@ -17,7 +17,7 @@ use pliant_machine::isa::Isa;
 #[cfg(target_arch = "x86_64")]
 use pliant_machine::isa::Vectors;
 
-/// The parameters for requantising float32 results to 8-bit integers.
+/// The parameters for requantizing float32 results to 8-bit integers.
 #[derive(Clone, Copy, Debug)]
 pub struct Requantization {
     /// The number by which results are divided.
@@ -94,7 +94,7 @@ impl IntegerEpilogue {
     }
 }
 
-/// Requantises a tile of float32 results to 8-bit integers.
+/// Requantizes a tile of float32 results to 8-bit integers.
 ///
 /// # Safety
 /// The machine has the instructions of `L`, and the caller has enabled them. The conditions of
@@ -133,7 +133,7 @@ impl Requantization {
 }
 
 /// Clips a float to the limits, and truncates it to a byte; 0 for NaN. The limits are in the range
-/// of the byte. The compiler can vectorise this function, unlike the saturating `as` conversion.
+/// of the byte. The compiler can vectorize this function, unlike the saturating `as` conversion.
 #[inline(always)]
 fn clip_to_byte(x: f32, (low, high): (f32, f32)) -> u8 {
     let x = if x < low { low } else { x };
@@ -144,7 +144,7 @@ fn clip_to_byte(x: f32, (low, high): (f32, f32)) -> u8 {
 }
 
 /// Rounds to the nearest integer, ties to even, by adding and subtracting 2^23: float32 numbers of
-/// that size have no fraction bits. The compiler can vectorise this for any instruction set.
+/// that size have no fraction bits. The compiler can vectorize this for any instruction set.
 #[inline(always)]
 fn round_even(x: f32) -> f32 {
     const WHOLE: f32 = (1 << 23) as f32;

@@ -5,7 +5,7 @@
 //! the recurrent weights contains all gates of its units. The next states of the units are computed
 //! while the sums are in the nearest cache. The steps of a range are one job of the worker team.
 //! Each thread computes the same panels in all steps, so that the panels stay in its second-level
-//! cache, and synchronises with the other threads once per step. Both directions are computed in
+//! cache, and synchronizes with the other threads once per step. Both directions are computed in
 //! the same steps. For measurements, see "Recurrent layers" in
 //! `docs/internals/measurements/recurrent.md`.
 //!
@@ -14,7 +14,7 @@
 //! | [`entry_point`] | the declared kernel |
 //! | [`lstm_gru_cells`] | the next states of LSTM, GRU and plain cells |
 //! | [`layer`] | operands, scratch memory, input products and steps |
-//! | [`parallel_stages`] | parallel jobs whose threads synchronise between stages |
+//! | [`parallel_stages`] | parallel jobs whose threads synchronize between stages |
 
 pub mod entry_point;
 pub mod layer;

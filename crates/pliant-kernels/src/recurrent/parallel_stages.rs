@@ -1,5 +1,5 @@
 //! Runs a parallel job in stages ([`pliant_pool::Stages`]) on the worker team that a kernel call
-//! provides. Threads synchronise between stages.
+//! provides. Threads synchronize between stages.
 
 use std::ffi::c_void;
 
@@ -43,7 +43,7 @@ pub unsafe fn run<F: Fn(usize, usize)>(
     let stop = || runtime.is_interrupted();
     let max_count = counts.iter().copied().max().unwrap_or(0);
     let job = Stages::new(rounds, counts, micros, piece, &stop);
-    // Run on one thread if a stage takes less time than the synchronisation.
+    // Run on one thread if a stage takes less time than the synchronization.
     let run_serial = max_count < 2 || micros * max_count as f64 * 2.0 < 1.5;
     if run_serial {
         return if job.join() { STATUS_OK } else { STATUS_CANCELLED };

@@ -22,7 +22,7 @@ pub trait Widen: MathLanes<Elem = f32> {
     unsafe fn halves(from: *const u8) -> [Self; 2];
 }
 
-/// Implements [`Widen`] for a vector type element by element; the compiler vectorises the loops.
+/// Implements [`Widen`] for a vector type element by element; the compiler vectorizes the loops.
 macro_rules! plain {
     ($name:ty, $n:literal) => {
         impl Widen for $name {

@@ -1,4 +1,4 @@
-//! Converters of optimiser steps: operators of the domain `ai.onnx.preview.training`.
+//! Converters of optimizer steps: operators of the domain `ai.onnx.preview.training`.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -18,8 +18,8 @@ pub(super) static OPS: &[OnnxOp] = &[
 
 type OptimizerStep = fn(&mut Node<'_, '_>, Expr, Expr, &[Expr]) -> Result<Vec<Expr>, Problem>;
 
-/// Emits the optimiser step for each tensor. The inputs are the learning rate, the number of updates so far, then all tensors, all
-/// gradients and all optimiser states. The outputs are all new tensors, then all new states.
+/// Emits the optimizer step for each tensor. The inputs are the learning rate, the number of updates so far, then all tensors, all
+/// gradients and all optimizer states. The outputs are all new tensors, then all new states.
 fn optimizer_steps(
     n: &mut Node<'_, '_>,
     tensors_per_step: usize,

@@ -34,7 +34,7 @@ pub(super) fn integer_range(dtype: DType) -> Result<(f64, f64), Problem> {
         DType::Int32 => (-2_147_483_648.0, 2_147_483_647.0),
         other => {
             return Err(Problem::unsupported(format!(
-                "quantisation to {other} is not supported; int8, uint8, int16, uint16 and int32 are"
+                "quantization to {other} is not supported; int8, uint8, int16, uint16 and int32 are"
             )));
         }
     })
@@ -84,15 +84,15 @@ pub(super) fn broadcast_quant_param(
         1 if param_dims[0] == one => n.reshape_to_scalar(param),
         1 if block == 0 => {
             let axis = n.axis(axis, dims.len())?;
-            let text = "the scale or zero point has {} elements, but the quantised axis has {}";
+            let text = "the scale or zero point has {} elements, but the quantized axis has {}";
             n.require_equal(param_dims[0], dims[axis], text)?;
             n.reshape_along(param, axis, dims.len())
         }
         rank if block == 0 => {
-            // Each dim must be 1 or that of the quantised tensor, so that the shape of the result does not change.
+            // Each dim must be 1 or that of the quantized tensor, so that the shape of the result does not change.
             let Some(lead) = dims.len().checked_sub(rank) else {
                 return Err(Problem::invalid(format!(
-                    "the scale or zero point has {rank} dims, but the quantised tensor has only {}",
+                    "the scale or zero point has {rank} dims, but the quantized tensor has only {}",
                     dims.len()
                 )));
             };
@@ -132,13 +132,13 @@ pub(super) fn broadcast_quant_param(
     }
 }
 
-/// The element type of a quantised tensor.
+/// The element type of a quantized tensor.
 enum QuantizedType {
     Plain(DType),
     Narrow(DataType),
 }
 
-/// The element type of the result of a quantisation: the type of the zero point, else the type in an attribute, else uint8.
+/// The element type of the result of a quantization: the type of the zero point, else the type in an attribute, else uint8.
 fn quantized_type(n: &mut Node<'_, '_>) -> Result<QuantizedType, Problem> {
     if let Some((narrow, _)) = n.narrow_tensor(2)? {
         return Ok(QuantizedType::Narrow(narrow));
@@ -278,7 +278,7 @@ fn matmul_integer(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.matmul", &[a, b])?.into()])
 }
 
-/// The factor that requantises the result of a matrix product, as float32: the product of the two
+/// The factor that requantizes the result of a matrix product, as float32: the product of the two
 /// input scales divided by the output scale.
 fn requantization_factor(n: &mut Node<'_, '_>, scales: [Expr; 3]) -> ExprResult {
     let mut wide = Vec::with_capacity(3);
@@ -312,7 +312,7 @@ fn qlinear_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![round_and_saturate(n, y, Some(y_zero), dtype, bounds)?.into()])
 }
 
-/// Requantises the int32 result of a convolution. `scales` contains the scales of the input, of the
+/// Requantizes the int32 result of a convolution. `scales` contains the scales of the input, of the
 /// weight (per channel or per tensor), and of the result.
 pub(super) fn requantize_conv(
     n: &mut Node<'_, '_>,

@@ -398,7 +398,7 @@ fn squeeze_non_constant(n: &mut Node<'_, '_>, x: Expr) -> Result<Option<Expr>, P
     n.drop_axes(x, mask, None).map(Some)
 }
 
-/// Normalises axes for a tensor of the given rank, so that none is negative.
+/// Normalizes axes for a tensor of the given rank, so that none is negative.
 fn normalized_axes(
     n: &Node<'_, '_>,
     axes: Option<&[i64]>,

@@ -61,7 +61,7 @@ impl SymbolConstraints {
     }
 
     /// Returns a diagnostic for each symbol for which no size in the declared range satisfies all constraints. These are errors
-    /// even if specialisation is allowed.
+    /// even if specialization is allowed.
     pub(crate) fn unsatisfiable_symbols(&self, func: &mut Function) -> Vec<Problem> {
         let mut vars: Vec<(usize, SymVar)> = self.symbols.iter().map(|(v, at)| (*at, *v)).collect();
         vars.sort_unstable();
@@ -105,7 +105,7 @@ impl SymbolConstraints {
         problems
     }
 
-    /// Returns errors and warnings for the constraints that restrict declared symbols to few sizes. If specialisation is `allowed`,
+    /// Returns errors and warnings for the constraints that restrict declared symbols to few sizes. If specialization is `allowed`,
     /// there are only warnings.
     pub(crate) fn specialization_problems(&self, allowed: bool) -> (Vec<Problem>, Vec<Problem>) {
         let (mut problems, mut warnings) = (Vec::new(), Vec::new());
@@ -132,7 +132,7 @@ impl SymbolConstraints {
         (problems, warnings)
     }
 
-    /// Returns the error (or the warning, if specialisation is `allowed`) for a constraint that restricts declared symbols to few
+    /// Returns the error (or the warning, if specialization is `allowed`) for a constraint that restricts declared symbols to few
     /// sizes. `by_user` states whether the user, and not the file, declares them.
     fn violation(&self, c: &Constraint, by_user: bool, allowed: bool) -> Problem {
         let noun = if c.fixes.len() == 1 { "symbol" } else { "symbols" };

@@ -1,5 +1,5 @@
 //! Operators that compute matrix products. Each is lowered to a single reduction block, `C[.., i,
-//! j] += A[.., i, k] * B[.., k, j]`, which the schedules of loop functions recognise.
+//! j] += A[.., i, k] * B[.., k, j]`, which the schedules of loop functions recognize.
 
 pub mod einsum;
 

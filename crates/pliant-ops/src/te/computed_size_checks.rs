@@ -115,7 +115,7 @@ impl CheckCollector {
     }
 
     /// Whether a size may need more than 64 bits. This is estimated from bounds on its symbols and
-    /// on the element counts of operands. A quotient, or another term that cannot be analysed,
+    /// on the element counts of operands. A quotient, or another term that cannot be analyzed,
     /// counts as a dim of [`SIZE_BITS`] bits.
     fn may_overflow(&self, size: Sym) -> bool {
         match self.arena.kind(size) {

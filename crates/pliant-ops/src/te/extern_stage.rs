@@ -40,7 +40,7 @@ pub enum Stmt {
         var: Var,
         /// The number of iterations. A negative number means none.
         extent: Expr,
-        /// Whether the iterations run serially, in parallel, vectorised or unrolled.
+        /// Whether the iterations run serially, in parallel, vectorized or unrolled.
         kind: ForKind,
         /// The statements that every iteration executes.
         body: Vec<Stmt>,

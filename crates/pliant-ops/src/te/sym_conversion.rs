@@ -62,7 +62,7 @@ impl VarMap {
         }
     }
 
-    /// Creates variables that replace the parts of a size that cannot be analysed
+    /// Creates variables that replace the parts of a size that cannot be analyzed
     /// ([`SymArena::unanalyzable_terms`]).
     pub fn name_unanalyzable(&mut self, arena: &SymArena, size: Sym) {
         for term in arena.unanalyzable_terms(size) {

@@ -503,7 +503,7 @@ fn products() {
 }
 
 #[test]
-fn normalisations() {
+fn normalizations() {
     let x = array(&[2, 2], &[1000.0, 1000.0, 0.0, f64::ln(3.0)]);
     close(
         &one("nn.softmax", &["float32(n, m)"], "", &[x.clone()], &[2, 2]),

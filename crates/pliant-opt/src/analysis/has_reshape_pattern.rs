@@ -1,4 +1,4 @@
-//! Recognises loop functions that only reshape their input: every element keeps its linear index, and the input and the output
+//! Recognizes loop functions that only reshape their input: every element keeps its linear index, and the input and the output
 //! have the same number of elements.
 
 use pliant_ir::tir::symbolic_integer_conversion::SymBridge;
@@ -137,7 +137,7 @@ impl Prover<'_> {
         }
     }
 
-    /// Returns the row-major linear index of an element of a compact buffer; `None` if an index cannot be analysed.
+    /// Returns the row-major linear index of an element of a compact buffer; `None` if an index cannot be analyzed.
     fn linear_index(&mut self, buffer: Buffer, indices: &[Expr]) -> Option<Sym> {
         let shape = self.f.buffer(buffer).shape.clone();
         let mut at = self.arena.int(0);

@@ -1,5 +1,5 @@
 //! Alias analysis. [`MemoryAliases`] determines which variables of a function may share memory, and which memory calls may write
-//! to. [`ParamUses`] summarises, for callers, which parameters each function may write to or return.
+//! to. [`ParamUses`] summarizes, for callers, which parameters each function may write to or return.
 
 use std::sync::Arc;
 

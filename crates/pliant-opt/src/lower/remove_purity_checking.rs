@@ -49,7 +49,7 @@ impl ModulePass for RemovePurityChecking {
     }
 
     fn run(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
-        // After this pass, in-place packed calls can no longer be recognised.
+        // After this pass, in-place packed calls can no longer be recognized.
         let in_place = module.has_inplace_calls();
         let mut module = CopyWrittenViews.run(module, ctx)?;
         for_each_relax(&mut module, ctx, |_, func| {

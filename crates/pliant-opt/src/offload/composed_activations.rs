@@ -1,4 +1,4 @@
-//! Recognises activations, such as `x * sigmoid(x)`, that are written as one or more operators on the result of a call that is
+//! Recognizes activations, such as `x * sigmoid(x)`, that are written as one or more operators on the result of a call that is
 //! offloaded.
 
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};

@@ -1,4 +1,4 @@
-//! Recognises dequantized operands (casts of integers, minus zero points, times scales), as ONNX models in QDQ form have them
+//! Recognizes dequantized operands (casts of integers, minus zero points, times scales), as ONNX models in QDQ form have them
 //! (`DequantizeLinear` in front of a float operator): matmuls with a dequantized constant, dequantized constants as matrices, and
 //! scales and zero points that are per tensor or per row.
 
@@ -75,7 +75,7 @@ impl BroadcastNumbers {
     }
 }
 
-/// Analyses the operands of a matmul or convolution.
+/// Analyzes the operands of a matmul or convolution.
 pub(crate) struct OperandMatcher<'a> {
     pub func: &'a Function,
     pub defs: &'a Defs,

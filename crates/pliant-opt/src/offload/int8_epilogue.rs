@@ -1,4 +1,4 @@
-//! Recognises the operators on the result of an int8 matmul or convolution that the kernel can compute as its epilogue: addition
+//! Recognizes the operators on the result of an int8 matmul or convolution that the kernel can compute as its epilogue: addition
 //! of int32 terms, the cast to float32, scales, bias, activation, and requantization (`QuantizeLinear` in ONNX models in QDQ form).
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};

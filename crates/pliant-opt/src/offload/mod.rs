@@ -3,7 +3,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `composed_activations` | recognises activations that are written as one or more operators |
+//! | `composed_activations` | recognizes activations that are written as one or more operators |
 //! | `byoc` | pattern tables and code generators of external backends |
 //! | `channels_last` | rewrite the layout of convolutions to channels last |
 //! | `dequantized` | matchers for dequantized operands |

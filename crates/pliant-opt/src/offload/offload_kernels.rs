@@ -1,7 +1,7 @@
 //! # What it does
 //! Replaces operators by kernel calls, according to the offload rules of one stage ([`crate::offload::rules`]). Each rule is
 //! tried on every call of its operators, in the order of the table. Rules that a program registers come first. Remarks
-//! ([`pliant_pass::optimisation_remarks`]) report the replacements and the kept calls: calls that a rule is meant for but does
+//! ([`pliant_pass::optimization_remarks`]) report the replacements and the kept calls: calls that a rule is meant for but does
 //! not replace, with the reason. `pliant explain` and `Model.explain` print the remarks.
 //!
 //! | pass | stage |
@@ -54,7 +54,7 @@ use pliant_ir::relax::type_lattice::is_subtype;
 use pliant_ir::relax::{Binding, Callee, ExprData, Function, Var};
 use pliant_ir::{BaseFunc, IRModule, Op};
 use pliant_pass::binding_rewrites::{Namer, reachable_seqs, rewrite_bindings};
-use pliant_pass::optimisation_remarks::{Remark, RemarkKind};
+use pliant_pass::optimization_remarks::{Remark, RemarkKind};
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use pliant_sym::Proof;
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -52,7 +52,7 @@ fn a_custom_legalization_can_return_a_tensor_expression() {
             })])
         })
     });
-    let text = run(&with("relax.exp", twice)).expect("it is legalised");
+    let text = run(&with("relax.exp", twice)).expect("it is legalized");
     assert!(text.contains("R.call_tir(cls.twice, (x,)"), "{text}");
     assert!(text.contains("cls.add") && !text.contains("T.exp"), "{text}");
 }
@@ -64,7 +64,7 @@ fn operators_in_custom_results_are_legalized_by_default() {
         let half = call.emit(half);
         call.call_op(Op::new("relax.add"), &[half, call.args[1]], Attrs::default())
     });
-    let text = run(&with("relax.add", by_parts)).expect("it is legalised");
+    let text = run(&with("relax.add", by_parts)).expect("it is legalized");
     assert!(text.contains("cls.negative") && text.contains("cls.add"), "{text}");
 }
 
@@ -72,7 +72,7 @@ fn operators_in_custom_results_are_legalized_by_default() {
 fn skipped_operators_stay_unchanged() {
     let mut pass = LegalizeOps::default();
     pass.skip.insert("relax.add".into());
-    let text = run(&pass).expect("it is legalised");
+    let text = run(&pass).expect("it is legalized");
     assert!(text.contains("R.add(y, x)") && text.contains("cls.exp"), "{text}");
 }
 

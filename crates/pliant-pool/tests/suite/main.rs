@@ -22,7 +22,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Runs `work` on four threads, with the numbers 0 to 3 as arguments, and joins the threads. The
 /// explicit joins are needed because ThreadSanitizer cannot observe the standard library's
-/// synchronisation at the end of a scope.
+/// synchronization at the end of a scope.
 fn on_four_threads(work: impl Fn(usize) + Sync) {
     std::thread::scope(|scope| {
         let work = &work;

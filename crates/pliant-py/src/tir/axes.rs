@@ -190,7 +190,7 @@ pub fn range(obj: &Bound<'_, PyAny>) -> Result<(te::Expr, te::Expr)> {
     }
 }
 
-/// Initialises the Python object of an axis, which behaves like the axis's variable wherever an expression is
+/// Initializes the Python object of an axis, which behaves like the axis's variable wherever an expression is
 /// expected.
 pub fn iter_var_init(iter: te::IterVar) -> PyClassInitializer<IterVar> {
     let expr = iter.var.expr();

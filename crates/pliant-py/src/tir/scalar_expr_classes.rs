@@ -93,7 +93,7 @@ operators! {
     Or = Or;
 }
 
-/// Creates the base-class initialiser of an expression object.
+/// Creates the base-class initializer of an expression object.
 fn of(expr: te::Expr) -> PyClassInitializer<PrimExpr> {
     PyClassInitializer::from(PrimExpr { expr })
 }

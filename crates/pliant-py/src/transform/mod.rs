@@ -21,7 +21,7 @@ use crate::gil_and_panics::run_detached;
 use crate::ir_module::IRModule;
 use crate::runtime::ctrl_c_interrupts::CompileGuard;
 
-/// Runs a pass on a module with the instruments and verification of a context. The optimisation level and the disabled passes of
+/// Runs a pass on a module with the instruments and verification of a context. The optimization level and the disabled passes of
 /// the context affect only passes that run as part of a sequence.
 #[pyfunction]
 pub fn apply_pass(

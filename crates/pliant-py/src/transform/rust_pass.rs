@@ -44,7 +44,7 @@ impl CorePass {
         self.pass.name()
     }
 
-    /// Returns the lowest optimisation level at which a sequence runs the pass.
+    /// Returns the lowest optimization level at which a sequence runs the pass.
     #[getter]
     fn opt_level(&self) -> u8 {
         self.pass.opt_level()

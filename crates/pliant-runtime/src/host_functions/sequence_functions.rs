@@ -98,7 +98,7 @@ pub(super) fn get(args: &[Value]) -> Outcome {
     }
 }
 
-/// Normalises an axis of a tensor of rank `rank`; negative axes count from the end.
+/// Normalizes an axis of a tensor of rank `rank`; negative axes count from the end.
 fn axis_of(axis: i64, rank: usize) -> Result<usize, VmError> {
     let normal = if axis < 0 { axis.saturating_add(rank as i64) } else { axis };
     usize::try_from(normal).ok().filter(|&a| a < rank).ok_or_else(|| {

@@ -162,7 +162,7 @@ pub enum ExprKind<'a> {
     /// `lambda a, b: value` with plain parameters. The parser accepts it as an argument of loops. Elsewhere the surrounding Python
     /// program evaluates it.
     Lambda(Box<Lambda<'a>>),
-    /// A Python expression that the parser does not analyse, such as a comprehension or an f-string. Only the surrounding Python
+    /// A Python expression that the parser does not analyze, such as a comprehension or an f-string. Only the surrounding Python
     /// program can evaluate it.
     Host,
 }

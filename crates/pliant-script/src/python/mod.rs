@@ -23,7 +23,7 @@ pub const MAX_INDENT: usize = tir::verify::MAX_DEPTH + 8;
 /// Maximum number of syntax errors, after which parsing stops.
 pub const MAX_SYNTAX_ERRORS: usize = 20;
 
-/// Maximum stack use per level of a tree, in bytes: several stack frames of an unoptimised build.
+/// Maximum stack use per level of a tree, in bytes: several stack frames of an unoptimized build.
 const STACK_PER_LEVEL: usize = 16 << 10;
 /// Maximum depth of a tree for which recursion fits on the stack of any thread. Deeper trees need an allocated stack segment.
 const SHALLOW_DEPTH: usize = 40;

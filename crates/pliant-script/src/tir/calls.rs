@@ -299,7 +299,7 @@ impl<'s> PrimParser<'_, 's> {
     }
 
     /// Parses `T.Cast(dtype, value)` and `T.cast(value, dtype)`. If the two arguments are
-    /// exchanged, the data type is recognised because it is a type literal.
+    /// exchanged, the data type is recognized because it is a type literal.
     fn cast_call(&mut self, e: &Expr<'s>, call: &Call<'s>, value_first: bool) -> Res<Val> {
         let [a, b] = self.args::<2>("Cast", e, call)?;
         let value_first = match (a.as_str(), b.as_str()) {

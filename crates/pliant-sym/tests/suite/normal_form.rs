@@ -79,7 +79,7 @@ fn division_identities_hold() {
 }
 
 #[test]
-fn minima_maxima_and_logic_are_normalised() {
+fn minima_maxima_and_logic_are_normalized() {
     let a = &mut SymArena::new();
     let (n, m, k) = vars(a);
     let one = a.int(1);

@@ -3,7 +3,7 @@
 use pliant_sym::{Sym, SymArena, SymVar};
 use proptest::prelude::*;
 
-/// A random expression before normalisation.
+/// A random expression before normalization.
 #[derive(Clone, Debug)]
 pub enum Expr {
     Int(i64),

@@ -109,7 +109,7 @@ fn counters(len: usize) -> Result<Vec<AtomicUsize>, TensorError> {
 fn nonzero_positions<T: ElementBits>(chunk: &[T], mask: T, positions: &mut [u16; CHUNK]) -> usize {
     let mut count = 0;
     for (first, block) in (0u16..).step_by(BLOCK).zip(chunk.chunks(BLOCK)) {
-        // The compiler vectorises this loop because it has no branch per element.
+        // The compiler vectorizes this loop because it has no branch per element.
         if block.iter().fold(false, |any, &bits| any | is_set(bits, mask)) {
             for (at, &bits) in (first..).zip(block) {
                 positions[count] = at;

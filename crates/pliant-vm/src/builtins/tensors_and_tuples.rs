@@ -38,7 +38,7 @@ pub(super) fn alloc_tensor(args: Args<'_>) -> Result<Value, VmError> {
     alloc_tensor_unwritten(args).inspect(clear)
 }
 
-/// Creates a tensor in a storage as [`alloc_tensor`] does, but without initialising the elements.
+/// Creates a tensor in a storage as [`alloc_tensor`] does, but without initializing the elements.
 /// The program must write the elements before it reads them.
 pub(crate) fn alloc_tensor_unwritten(args: Args<'_>) -> Result<Value, VmError> {
     let (storage, shape, dtype) = (args.storage(0)?, args.shape(2)?, args.dtype(3)?);
@@ -52,7 +52,7 @@ pub(super) fn alloc_tensor_with_storage(args: Args<'_>) -> Result<Value, VmError
 }
 
 /// Creates a tensor in its own storage as [`alloc_tensor_with_storage`] does, but without
-/// initialising the elements. The program must write the elements before it reads them.
+/// initializing the elements. The program must write the elements before it reads them.
 pub(crate) fn alloc_own_tensor_unwritten(args: Args<'_>) -> Result<Value, VmError> {
     let (shape, dtype) = (args.shape(1)?, args.dtype(2)?);
     let storage = memory_pool::alloc_storage(bytes(args)?)?;

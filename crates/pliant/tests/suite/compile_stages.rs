@@ -46,7 +46,7 @@ fn every_stage_parses_back_and_builds() {
 }
 
 #[test]
-fn optimisation_levels_beyond_3_are_rejected() {
+fn optimization_levels_beyond_3_are_rejected() {
     let options = |level| CompileOptions { opt_level: Some(level), ..CompileOptions::default() };
     for level in 0..=3 {
         assert!(Model::compile(parse(PROGRAM), &options(level)).is_ok(), "level {level}");

@@ -1,4 +1,4 @@
-"""Cases of einsums, quantisation and random draws."""
+"""Cases of einsums, quantization and random draws."""
 
 from __future__ import annotations
 

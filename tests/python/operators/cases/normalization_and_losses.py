@@ -1,4 +1,4 @@
-"""Cases of batch, group and instance normalisation, and of losses."""
+"""Cases of batch, group and instance normalization, and of losses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-//! Tests matrix products, normalisations and reductions.
+//! Tests matrix products, normalizations and reductions.
 
 use pliant_ir::{AttrValue, Attrs, DType};
 

@@ -1,4 +1,4 @@
-//! Tests cumulative operators, sorting, einsum, quantisation and Fourier transforms.
+//! Tests cumulative operators, sorting, einsum, quantization and Fourier transforms.
 
 use pliant_interp::Value;
 use pliant_ir::{AttrValue, Attrs, DType};

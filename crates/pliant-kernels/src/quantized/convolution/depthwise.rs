@@ -1,7 +1,7 @@
 //! Depthwise convolution of 8-bit integers. A tile covers a few results along an output row and
 //! adjacent channels. Its sums stay in registers over all taps.
 //!
-//! Method: direct convolution with channels in lanes. The compiler vectorises the loops for each
+//! Method: direct convolution with channels in lanes. The compiler vectorizes the loops for each
 //! instruction set. Taps outside of the input are skipped, which is equivalent to reading the zero
 //! point.
 

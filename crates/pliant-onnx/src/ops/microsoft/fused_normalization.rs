@@ -1,4 +1,4 @@
-//! Converters of Microsoft's normalisations that include operations before the normalisation: skip connections, biases and
+//! Converters of Microsoft's normalizations that include operations before the normalization: skip connections, biases and
 //! embeddings.
 
 use pliant_ir::DType;
@@ -24,7 +24,7 @@ fn epsilon(n: &Node<'_, '_>, default: f64) -> Result<f64, Problem> {
     Ok(n.attrs().float("epsilon")?.unwrap_or(default))
 }
 
-/// Emits layer normalisation over the last axis, with an optional bias `beta`.
+/// Emits layer normalization over the last axis, with an optional bias `beta`.
 fn layer_norm(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -97,7 +97,7 @@ fn simplified_layer_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![rms_norm(n, x, gamma, &axes, eps)?.into()])
 }
 
-/// Converts `EmbedLayerNormalization`: layer normalisation of the sum of word, position and segment embeddings.
+/// Converts `EmbedLayerNormalization`: layer normalization of the sum of word, position and segment embeddings.
 fn embed_layer_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let eps = epsilon(n, 1e-12)?;
     let (ids, words, positions) = (n.tensor(0)?, n.tensor(2)?, n.tensor(3)?);

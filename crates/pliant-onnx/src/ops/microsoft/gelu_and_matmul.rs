@@ -1,4 +1,4 @@
-//! Converters of Microsoft's GELU variants, of matrix products with fused operations, and of matrix products with quantised
+//! Converters of Microsoft's GELU variants, of matrix products with fused operations, and of matrix products with quantized
 //! weights.
 
 use pliant_ir::DType;
@@ -109,7 +109,7 @@ fn unpack_constant_fields(
     Tensor::from_slice(&[rows, count], &fields).ok()
 }
 
-/// Dequantises constant weights `(N, K)` in the form that later passes recognise: the integers are
+/// Dequantizes constant weights `(N, K)` in the form that later passes recognize: the integers are
 /// cast, zero points are subtracted, and the result is multiplied by the scales, each repeated for
 /// its block. The last block may be incomplete. `None` if the weights are not constants of the
 /// expected shape.
@@ -158,7 +158,7 @@ fn dequantized_constant_weights(
     n.op("relax.multiply", &[weights, scales]).map(Some)
 }
 
-/// Converts `MatMulNBits`: `A * W^T` with quantised weights `(N, blocks, block_size)`. Each block has a scale and optionally a zero
+/// Converts `MatMulNBits`: `A * W^T` with quantized weights `(N, blocks, block_size)`. Each block has a scale and optionally a zero
 /// point.
 fn matmul_nbits(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();

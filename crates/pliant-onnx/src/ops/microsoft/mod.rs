@@ -1,4 +1,4 @@
-//! Converters of operators of the domain `com.microsoft`, which ONNX Runtime's exporters and optimisers generate.
+//! Converters of operators of the domain `com.microsoft`, which ONNX Runtime's exporters and optimizers generate.
 
 mod attention;
 mod fused_activation;

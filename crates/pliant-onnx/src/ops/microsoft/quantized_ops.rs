@@ -1,5 +1,5 @@
-//! Converters of ONNX Runtime's quantised operators. Each operator is converted to dequantisation, a float32 operator and
-//! requantisation, which later passes fuse.
+//! Converters of ONNX Runtime's quantized operators. Each operator is converted to dequantization, a float32 operator and
+//! requantization, which later passes fuse.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -38,7 +38,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("QuantizeLinear", quantize),
 ];
 
-/// Dequantises input `i` to float32. The two inputs after it are its scale and zero point.
+/// Dequantizes input `i` to float32. The two inputs after it are its scale and zero point.
 fn dequantize_input(n: &mut Node<'_, '_>, i: usize) -> ExprResult {
     let (x, scale, zero) = (n.tensor(i)?, n.tensor(i + 1)?, n.optional_tensor(i + 2)?);
     let zero = match zero {
@@ -51,7 +51,7 @@ fn dequantize_input(n: &mut Node<'_, '_>, i: usize) -> ExprResult {
     n.op("relax.multiply", &[wide, scale])
 }
 
-/// Quantises a result. Input `i` is the scale of the result, and the input after it is the zero point.
+/// Quantizes a result. Input `i` is the scale of the result, and the input after it is the zero point.
 fn quantize_result(n: &mut Node<'_, '_>, y: Expr, i: usize) -> ExprResult {
     let (scale, zero) = (n.tensor(i)?, n.optional_tensor(i + 1)?);
     let scale = n.reshape_to_scalar(scale)?;
@@ -64,7 +64,7 @@ fn quantize_result(n: &mut Node<'_, '_>, y: Expr, i: usize) -> ExprResult {
     round_and_saturate(n, y, zero, dtype, bounds)
 }
 
-/// Converts a quantised binary operator: dequantises both operands, applies the operator `op`, and quantises the result.
+/// Converts a quantized binary operator: dequantizes both operands, applies the operator `op`, and quantizes the result.
 fn quantized_binary(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     let (a, b) = (dequantize_input(n, 0)?, dequantize_input(n, 3)?);
     let y = n.op(op, &[a, b])?;
@@ -127,7 +127,7 @@ fn qlinear_global_average_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![quantize_result(n, y, 3)?.into()])
 }
 
-/// Emits the matrix product of two quantised matrices, as float32.
+/// Emits the matrix product of two quantized matrices, as float32.
 fn dequantized_matmul(
     n: &mut Node<'_, '_>,
     [a, b]: [Expr; 2],
@@ -159,7 +159,7 @@ fn dynamic_quantize_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let [a, a_scale, a_zero] = result[..] else {
         return Err(Problem::invalid(
-            "the quantisation of input 0 did not result in a tensor, a scale and a zero point",
+            "the quantization of input 0 did not result in a tensor, a scale and a zero point",
         ));
     };
     let y = dequantized_matmul(n, [a, b], [a_scale, b_scale], [Some(a_zero), b_zero], bias)?;

@@ -1,4 +1,4 @@
-//! Converters of convolutions, including quantised and transposed ones.
+//! Converters of convolutions, including quantized and transposed ones.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, DType, Sym};

@@ -1,4 +1,4 @@
-//! Converters of neural network operators: convolutions, poolings, normalisations, activations, attention and images.
+//! Converters of neural network operators: convolutions, poolings, normalizations, activations, attention and images.
 
 mod activation;
 pub(super) mod attention;

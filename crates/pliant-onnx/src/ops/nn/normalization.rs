@@ -1,4 +1,4 @@
-//! Converters of ONNX's normalisations, such as `BatchNormalization` and `LayerNormalization`.
+//! Converters of ONNX's normalizations, such as `BatchNormalization` and `LayerNormalization`.
 
 use std::cmp::Ordering;
 
@@ -27,7 +27,7 @@ fn epsilon(n: &Node<'_, '_>) -> Result<f64, Problem> {
     Ok(n.attrs().float("epsilon")?.unwrap_or(1e-5))
 }
 
-/// Checks that a parameter of a normalisation is a vector with one element per channel of a tensor with the given dims. Returns the
+/// Checks that a parameter of a normalization is a vector with one element per channel of a tensor with the given dims. Returns the
 /// number of channels.
 fn check_channels(n: &mut Node<'_, '_>, v: Expr, dims: &[Sym]) -> Result<Sym, Problem> {
     let what = n.tensor_label(v, "a scale, bias, mean or variance");
@@ -195,7 +195,7 @@ fn group_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     channel_norm(n, "relax.nn.group_norm", [x, factors[0], factors[1]], attrs)
 }
 
-/// Emits a normalisation over all pixels of an image with channels first, with a scale and a bias for each channel.
+/// Emits a normalization over all pixels of an image with channels first, with a scale and a bias for each channel.
 fn channel_norm(
     n: &mut Node<'_, '_>,
     op: &str,

@@ -311,7 +311,7 @@ impl ResizeAttrs {
     }
 
     /// The weights of cubic interpolation. With the attribute `cubic_exclude`, the weights of
-    /// elements outside of the data are 0, and the remaining weights are normalised.
+    /// elements outside of the data are 0, and the remaining weights are normalized.
     fn cubic(
         &self,
         base: &Tensor,

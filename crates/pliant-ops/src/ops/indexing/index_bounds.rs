@@ -1,6 +1,6 @@
 //! Bounds handling for non-constant indices: negative indices and indices out of range.
 //!
-//! A negative index counts from the end and is normalised to `0 .. size`. An index out of range is a run-time error that names the
+//! A negative index counts from the end and is normalized to `0 .. size`. An index out of range is a run-time error that names the
 //! operator, the index and the size. Tensor expressions also clamp the index, so that their accesses stay in bounds even if a pass
 //! moves them before the check. Loops clamp it only if indices are trusted (the setting `relax.trust_indices`).
 
@@ -65,7 +65,7 @@ pub fn check_all(shape: &[Expr], cond: impl FnOnce(&[Expr]) -> (Expr, Arc<str>))
     Check { axes, cond, message }
 }
 
-/// Emits a run-time check that the index is in range, and returns the normalised index. With
+/// Emits a run-time check that the index is in range, and returns the normalized index. With
 /// `trust_indices`, emits no check.
 pub fn emit_checked_index(
     b: &mut Body,

@@ -167,7 +167,7 @@ pub(super) fn scatter(
     })
 }
 
-/// Emits the checks of the index along `axis` at which a row is written, and returns the normalised
+/// Emits the checks of the index along `axis` at which a row is written, and returns the normalized
 /// index.
 pub(super) fn checked_row_index(
     b: &mut Body,

@@ -122,7 +122,7 @@ impl CumulativeOp {
     }
 
     /// Emits the cumulative sums or products (scans) along the axis. Scans at different indices of the other dims are independent.
-    /// Scans at adjacent indices of the last dim are vectorised, and all others run in parallel.
+    /// Scans at adjacent indices of the last dim are vectorized, and all others run in parallel.
     fn scan_along_axis(&self, b: &mut te::Body, out: &Tensor) {
         let shape = self.x.shape();
         let last = shape.len() - 1;

@@ -117,7 +117,7 @@ fn is_plain_block(f: &PrimFunc, b: &BlockData) -> bool {
         && !matches!(f.stmt(b.body), StmtData::Store { .. } | StmtData::Assert(..))
 }
 
-/// Converts sizes to a normal form, so that schedules recognise loops of equal extent, and gives blocks unique names.
+/// Converts sizes to a normal form, so that schedules recognize loops of equal extent, and gives blocks unique names.
 struct SizeNormalizer {
     arena: SymArena,
     bridge: SymBridge,

@@ -25,7 +25,7 @@ pub(super) struct CallerFacts {
 /// Maps the names of functions whose call sites are all known to the properties of their arguments.
 pub(super) type CallerFactsByName = FxHashMap<Arc<str>, CallerFacts>;
 
-/// Analyses the arguments of each private function whose call sites are all known.
+/// Analyzes the arguments of each private function whose call sites are all known.
 pub(super) fn caller_facts(module: &IRModule) -> CallerFactsByName {
     let private = module.relax_funcs().filter(|(_, f)| f.private);
     let facts = private.map(|(name, f)| {

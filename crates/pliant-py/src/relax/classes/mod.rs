@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use crate::relax::detached_expr::NodeRef;
 pub use node_to_python::wrap;
 
-/// Creates the base-class initialiser that every expression class needs.
+/// Creates the base-class initializer that every expression class needs.
 pub(super) fn init(node: NodeRef) -> PyClassInitializer<Expr> {
     PyClassInitializer::from(Expr { node })
 }

@@ -1,4 +1,4 @@
-//! Recognises attention in a graph function, as operators (matmul, softmax, matmul) or as one operator call.
+//! Recognizes attention in a graph function, as operators (matmul, softmax, matmul) or as one operator call.
 
 use pliant_ir::relax::{Expr, Function};
 use pliant_ir::{AttrValue, Attrs, DType, Sym};
@@ -24,7 +24,7 @@ const OTHER_RANK: &str = "the queries, keys and values must all have 3 dims or a
 const UNKNOWN_DIMS: &str = "the dims of the queries, keys or values are unknown";
 const UNKNOWN_SIZES: &str = "the sizes of the queries, keys and values are not known to match";
 
-/// A recognised attention, with the operands and parameters for the kernel call.
+/// A recognized attention, with the operands and parameters for the kernel call.
 pub(super) struct Attention {
     /// The tensors of the queries, keys and values, in this order.
     pub sources: [Source; 3],

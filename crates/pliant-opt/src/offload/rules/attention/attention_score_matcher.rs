@@ -1,4 +1,4 @@
-//! Recognises attention scores in a graph function: the matmul of queries and keys, with scaling, soft-capping, masks and added
+//! Recognizes attention scores in a graph function: the matmul of queries and keys, with scaling, soft-capping, masks and added
 //! biases.
 
 use pliant_ir::relax::Expr;
@@ -36,7 +36,7 @@ pub(super) struct Mask {
     pub before_bias: bool,
 }
 
-/// The recognised computation of attention scores, with its operands and parameters.
+/// The recognized computation of attention scores, with its operands and parameters.
 pub(super) struct Scores {
     /// The matmul of queries and transposed keys.
     pub product: Expr,
@@ -59,13 +59,13 @@ pub(super) struct Scores {
     pub sum: Option<Expr>,
 }
 
-/// Recognises the scores of an attention. `e` is the operand of the softmax, `dims` are the dims of the scores.
+/// Recognizes the scores of an attention. `e` is the operand of the softmax, `dims` are the dims of the scores.
 pub(super) fn match_scores(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Scores> {
     let mut remaining_visits = MAX_VISITED;
     match_layers(cx, e, dims, ScoreMatch::default(), &mut remaining_visits)
 }
 
-/// Returns the reason why [`match_scores`] does not recognise the scores of an attention in `e`, the operand of the softmax.
+/// Returns the reason why [`match_scores`] does not recognize the scores of an attention in `e`, the operand of the softmax.
 pub(super) fn scores_problem(cx: &RewriteCx<'_>, e: Expr) -> &'static str {
     let mut pending = vec![e];
     for _ in 0..MAX_VISITED {

@@ -1,4 +1,4 @@
-//! Recognises operators that replace the softmax weights of fully masked queries by zeros. A query is fully masked if all its
+//! Recognizes operators that replace the softmax weights of fully masked queries by zeros. A query is fully masked if all its
 //! keys are hidden.
 
 use pliant_ir::relax::{Expr, ExprData};

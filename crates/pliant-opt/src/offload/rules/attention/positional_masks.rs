@@ -1,4 +1,4 @@
-//! Recognises causal and sliding-window masks from index arithmetic. With such a mask, a query attends only to keys up to (or
+//! Recognizes causal and sliding-window masks from index arithmetic. With such a mask, a query attends only to keys up to (or
 //! from) its own position plus an offset.
 
 use pliant_ir::relax::{Callee, Expr, ExprData, TypeData};
@@ -119,7 +119,7 @@ fn without_leading_ones<'a>(cx: &'a RewriteCx<'_>, e: Expr) -> Option<&'a [Sym]>
 
 // ---- comparisons of integers ----
 
-/// The operator of a comparison of two integers. The comparison `a op b` is analysed as `a - b op 0`.
+/// The operator of a comparison of two integers. The comparison `a op b` is analyzed as `a - b op 0`.
 #[derive(Clone, Copy)]
 enum Comparison {
     Less,
@@ -239,7 +239,7 @@ fn comparison_bound(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Key
     })
 }
 
-/// Recognises an integer tensor as a ramp whose arithmetic cannot wrap around; `None` for other tensors.
+/// Recognizes an integer tensor as a ramp whose arithmetic cannot wrap around; `None` for other tensors.
 fn checked_ramp(cx: &mut RewriteCx<'_>, e: Expr, depth: u32) -> Option<Ramp> {
     let is_32_bit = match cx.func.ty(e).dtype()? {
         DType::Int64 => false,
@@ -250,7 +250,7 @@ fn checked_ramp(cx: &mut RewriteCx<'_>, e: Expr, depth: u32) -> Option<Ramp> {
     Ramp { is_32_bit: is_32_bit || ramp.is_32_bit, ..ramp }.without_wraparound(cx)
 }
 
-/// Recognises an integer tensor as a ramp without checking whether its arithmetic may wrap around; `None` for other tensors.
+/// Recognizes an integer tensor as a ramp without checking whether its arithmetic may wrap around; `None` for other tensors.
 /// `depth` limits the recursion into operands.
 fn unchecked_ramp(cx: &mut RewriteCx<'_>, e: Expr, depth: u32) -> Option<Ramp> {
     let none = [None, None];
@@ -321,7 +321,7 @@ fn only_wide_axis(cx: &RewriteCx<'_>, e: Expr) -> Option<Option<(usize, Sym)>> {
     wide_axes.next().is_none().then_some(first)
 }
 
-/// Recognises a constant that increases by a constant step along one axis as a ramp; `None` for other constants.
+/// Recognizes a constant that increases by a constant step along one axis as a ramp; `None` for other constants.
 fn constant_ramp(cx: &mut RewriteCx<'_>, t: &Tensor, dims: &[Sym]) -> Option<Ramp> {
     let all = match t.dtype() {
         DType::Int64 => t.to_vec::<i64>().ok()?,

@@ -60,7 +60,7 @@ pub(super) fn transposed_keys(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> 
     }
 }
 
-/// Recognises a transpose of keys in the form that the PyTorch exporter writes: the batch and head dims are merged, the result is
+/// Recognizes a transpose of keys in the form that the PyTorch exporter writes: the batch and head dims are merged, the result is
 /// transposed, and the merged dim is split again. Returns the keys.
 fn keys_with_merged_heads(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Option<Expr> {
     let &[batch, heads, size, rows] = cx.func.ty(kt).dims()? else { return None };

@@ -1,4 +1,4 @@
-//! Recognises convolutions that the kernel `conv` supports, and their epilogues. Decides whether a convolution uses Winograd's
+//! Recognizes convolutions that the kernel `conv` supports, and their epilogues. Decides whether a convolution uses Winograd's
 //! algorithm, for which the compiler transforms the filters. The kernel chooses among its other implementations at run time
 //! (`pliant-kernels/src/algorithm_selection/convolution.rs`).
 //!
@@ -71,7 +71,7 @@ pub(super) enum Bias {
     NonConstant(Expr),
 }
 
-/// A recognised convolution with its epilogue.
+/// A recognized convolution with its epilogue.
 #[derive(Clone, Debug)]
 pub(super) struct Convolution {
     /// The number of spatial dims of the convolution.
@@ -173,7 +173,7 @@ fn constant_tensor(func: &Function, e: Expr) -> Option<&Tensor> {
     }
 }
 
-/// Recognises a convolution that the kernel supports.
+/// Recognizes a convolution that the kernel supports.
 ///
 /// # Errors
 /// The reason why the kernel does not support the convolution.

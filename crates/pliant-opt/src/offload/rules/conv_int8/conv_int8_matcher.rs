@@ -1,4 +1,4 @@
-//! Recognises int32 convolutions of cast 8-bit integers with constant weights.
+//! Recognizes int32 convolutions of cast 8-bit integers with constant weights.
 
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, DType};
@@ -63,7 +63,7 @@ pub(crate) fn is_candidate(func: &Function, value: Expr) -> bool {
         && args.is_some_and(|(args, _)| matches!(func.expr(args[1]), ExprData::Constant(_)))
 }
 
-/// Recognises an int32 convolution. The kernel reads the 8-bit input itself instead of its cast, at the position of the
+/// Recognizes an int32 convolution. The kernel reads the 8-bit input itself instead of its cast, at the position of the
 /// convolution. Therefore no call between the cast and the convolution may write to the input.
 pub(crate) fn match_convolution(
     func: &Function,

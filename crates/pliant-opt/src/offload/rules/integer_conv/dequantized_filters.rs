@@ -1,4 +1,4 @@
-//! Recognises constant weights of convolutions that are dequantized from integers, and returns them as integers with per-filter
+//! Recognizes constant weights of convolutions that are dequantized from integers, and returns them as integers with per-filter
 //! scales.
 
 use pliant_ir::relax::Expr;
@@ -75,7 +75,7 @@ impl IntegerFilters {
     }
 }
 
-/// Recognises dequantized weights. Returns the constants from which they are dequantized.
+/// Recognizes dequantized weights. Returns the constants from which they are dequantized.
 fn dequantized_filters(
     matcher: &OperandMatcher<'_>,
     e: Expr,

@@ -120,7 +120,7 @@ struct QuantizedConvolution {
 }
 
 impl QuantizedConvolution {
-    /// Recognises a convolution of dequantized operands that the kernel supports and whose integer sums are known to fit 32 bits.
+    /// Recognizes a convolution of dequantized operands that the kernel supports and whose integer sums are known to fit 32 bits.
     /// Otherwise, returns the reason why the convolution is not rewritten to integers.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Recognises left operands of matmuls that are dequantized from 8-bit integers.
+//! Recognizes left operands of matmuls that are dequantized from 8-bit integers.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, DType};
@@ -41,7 +41,7 @@ fn byte_range(dtype: Option<DType>) -> Option<(i64, i64)> {
 }
 
 impl QuantizedLeft {
-    /// Recognises an operand that is dequantized from 8-bit integers in a supported way; `None` for other operands.
+    /// Recognizes an operand that is dequantized from 8-bit integers in a supported way; `None` for other operands.
     pub fn of(matcher: &OperandMatcher<'_>, e: Expr) -> Option<QuantizedLeft> {
         let func = matcher.func;
         if func.ty(e).dtype() != Some(DType::Float32) {

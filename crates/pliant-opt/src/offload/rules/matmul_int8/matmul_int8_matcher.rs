@@ -1,4 +1,4 @@
-//! Recognises int32 matmuls whose operands are casts of 8-bit integers, with constant or non-constant right operands.
+//! Recognizes int32 matmuls whose operands are casts of 8-bit integers, with constant or non-constant right operands.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
@@ -84,7 +84,7 @@ pub(super) fn non_constant_matrix(
     is_supported.then_some(NonConstantMatrix { matrix, zero })
 }
 
-/// Recognises an int32 matmul whose right operand has `rows` rows. The kernel reads the 8-bit left operand itself instead of its
+/// Recognizes an int32 matmul whose right operand has `rows` rows. The kernel reads the 8-bit left operand itself instead of its
 /// cast, at the position of the matmul. Therefore no call between the cast and the matmul may write to this operand.
 pub(super) fn match_matmul(
     func: &Function,

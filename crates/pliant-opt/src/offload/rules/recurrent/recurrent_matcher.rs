@@ -1,4 +1,4 @@
-//! Recognises recurrent layers (LSTM, GRU, plain) that the kernel `recurrent` supports.
+//! Recognizes recurrent layers (LSTM, GRU, plain) that the kernel `recurrent` supports.
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, TypeData, Var};
 use pliant_ir::{AttrValue, Attrs, DType, Op};
@@ -62,7 +62,7 @@ impl Weights {
     }
 }
 
-/// A recognised recurrent layer: its cell, operands and sizes.
+/// A recognized recurrent layer: its cell, operands and sizes.
 #[derive(Clone, Debug)]
 pub(super) struct Layer {
     pub op: Op,
@@ -197,7 +197,7 @@ impl Layer {
     }
 }
 
-/// Recognises a recurrent layer.
+/// Recognizes a recurrent layer.
 ///
 /// # Errors
 /// The reason why the kernel does not support the layer.

@@ -1,4 +1,4 @@
-//! Optimisation remarks, which `pliant explain` prints. They report rewrites, kept calls, and slow loops of the generated code.
+//! Optimization remarks, which `pliant explain` prints. They report rewrites, kept calls, and slow loops of the generated code.
 //!
 //! A *kept call* is a call that a rule is meant for but does not replace. Its remark ([`RemarkKind::Missed`]) states the reason.
 //! `OffloadKernels` of the crate `pliant-opt` adds the remarks of rules, the crate `pliant` those of slow loops.
