@@ -44,7 +44,7 @@ pub fn target(name: &str) -> Result<&'static Target, String> {
 pub fn run_grammar(bytes: &[u8]) -> bool {
     let model = onnx_grammar::model(bytes).encode_to_vec();
     match onnx_grammar::run_model::run(&model) {
-        Ok(reached) => !matches!(reached, onnx_grammar::run_model::Reached::Rejected),
+        Ok(reached) => !matches!(reached, onnx_grammar::run_model::LastStage::Rejected),
         Err(bug) => panic!("{bug}"),
     }
 }

@@ -29,10 +29,9 @@ struct Job<'a> {
     unoptimized: bool,
 }
 
-/// The answer that the Python script writes: the names of the outputs, with a file for each numeric
-/// array.
+/// The outputs of the run, which the Python script writes to `answer.json`: their names, with a file for each numeric array.
 #[derive(Deserialize)]
-struct Answer {
+struct PeerOutputs {
     outputs: Vec<(String, Option<String>)>,
 }
 
@@ -125,13 +124,13 @@ pub fn run(
             format!("the peer {name} failed{status}:\n{}", stderr.trim_end()).trim_end().into(),
         ));
     }
-    read_answer(&folder.0).map_err(failed)
+    read_outputs(&folder.0).map_err(failed)
 }
 
-/// Reads the answer of the Python script from its folder.
-fn read_answer(folder: &Path) -> Result<Results, String> {
+/// Reads the outputs of the run from the folder of the Python script.
+fn read_outputs(folder: &Path) -> Result<Results, String> {
     let bytes = std::fs::read(folder.join("answer.json")).map_err(|e| e.to_string())?;
-    let answer: Answer = serde_json::from_slice(&bytes).map_err(|e| e.to_string())?;
+    let outputs: PeerOutputs = serde_json::from_slice(&bytes).map_err(|e| e.to_string())?;
     let tensor = |file: Option<String>| file.map(|f| npy::read(&folder.join(f))).transpose();
-    answer.outputs.into_iter().map(|(name, file)| Ok((name, tensor(file)?))).collect()
+    outputs.outputs.into_iter().map(|(name, file)| Ok((name, tensor(file)?))).collect()
 }

@@ -8,7 +8,7 @@ use pliant_ir::tir::PrimFunc;
 use crate::compiled_bytecode_functions::CompiledBodies;
 use crate::compiled_loop_functions::CompiledKernels;
 use crate::error::CodegenError;
-use crate::object_code::{DataOf, ObjectTarget};
+use crate::object_code::{CreateProgramData, ObjectTarget};
 
 /// A lowered loop function that a backend compiles: its name and its body.
 pub type KernelSource<'a> = (Arc<str>, &'a PrimFunc);
@@ -74,18 +74,18 @@ pub trait Backend: Send + Sync {
     fn object_vector_bytes(&self, target: &ObjectTarget) -> Result<Option<usize>, CodegenError>;
 
     /// Compiles lowered loop functions to one relocatable object file in ELF format. The file defines a single global symbol, the
-    /// header of the program (`pliant_exec::ahead_of_time_abi`). `data_of` creates the contents of the file besides the machine
-    /// code; it is called after the code has been generated.
+    /// header of the program (`pliant_exec::ahead_of_time_abi`). `create_program_data` creates the contents of the file besides
+    /// the machine code; it is called after the code has been generated.
     ///
     /// # Errors
-    /// The errors of [`compile`](Self::compile) and of `data_of`; [`CodegenError::Host`] also if the code generator does not know
-    /// the target.
+    /// The errors of [`compile`](Self::compile) and of `create_program_data`; [`CodegenError::Host`] also if the code generator
+    /// does not know the target.
     fn compile_object(
         &self,
         funcs: &[KernelSource<'_>],
         target: &ObjectTarget,
         options: &CodegenOptions,
-        data_of: DataOf<'_>,
+        create_program_data: CreateProgramData<'_>,
     ) -> Result<Vec<u8>, CodegenError>;
 
     /// Compiles the bytecode functions of a program to native bodies: machine code that the VM runs instead of the bytecode.

@@ -27,4 +27,4 @@ pub use backend_trait::{Backend, CodegenOptions, KernelSource};
 pub use compiled_bytecode_functions::CompiledBodies;
 pub use compiled_loop_functions::{CompiledKernel, CompiledKernels, KernelSignature, ParamKind};
 pub use error::CodegenError;
-pub use object_code::{DataOf, ObjectCode, ObjectFunction, ObjectTarget, ProgramData};
+pub use object_code::{CreateProgramData, ObjectCode, ObjectFunction, ObjectTarget, ProgramData};

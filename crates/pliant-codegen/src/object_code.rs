@@ -53,4 +53,5 @@ pub struct ProgramData {
 }
 
 /// A function that creates the contents of an object file besides its machine code. It is called after the code has been generated.
-pub type DataOf<'a> = &'a (dyn Fn(ObjectCode<'_>) -> Result<ProgramData, CodegenError> + Sync);
+pub type CreateProgramData<'a> =
+    &'a (dyn Fn(ObjectCode<'_>) -> Result<ProgramData, CodegenError> + Sync);

@@ -14,8 +14,8 @@ use cranelift_module::{DataId, FuncId, Linkage, Module, ModuleReloc};
 use indexmap::IndexMap;
 use pliant_codegen::error::Unsupported;
 use pliant_codegen::{
-    CodegenError, CodegenOptions, CompiledKernel, CompiledKernels, DataOf, KernelSignature,
-    KernelSource, ObjectCode, ObjectFunction,
+    CodegenError, CodegenOptions, CompiledKernel, CompiledKernels, CreateProgramData,
+    KernelSignature, KernelSource, ObjectCode, ObjectFunction,
 };
 use pliant_exec::abi::LoopFn;
 use pliant_exec::ahead_of_time_abi::Import;
@@ -307,16 +307,16 @@ fn generate_functions(
     if unsupported.is_empty() { Ok(generated) } else { Err(CodegenError::Unsupported(unsupported)) }
 }
 
-/// Compiles loop functions to an object file. After the code is generated, `data_of` creates the rest of the file's contents: the
-/// encoded executable, the description of the program and the list of imports.
+/// Compiles loop functions to an object file. After the code is generated, `create_program_data` creates the rest of the file's
+/// contents: the encoded executable, the description of the program and the list of imports.
 ///
 /// # Errors
-/// If [`compile_unit`] or `data_of` fails.
+/// If [`compile_unit`] or `create_program_data` fails.
 pub(crate) fn compile_object(
     target: &CodeTarget,
     funcs: &[KernelSource<'_>],
     options: &CodegenOptions,
-    data_of: DataOf<'_>,
+    create_program_data: CreateProgramData<'_>,
 ) -> Result<Vec<u8>, CodegenError> {
     let isa = target.isa().map_err(CodegenError::Host)?;
     let file = ObjectFile::new(&isa).map_err(CodegenError::Host)?;
@@ -335,7 +335,7 @@ pub(crate) fn compile_object(
     let cpu_features = target.cpu_features(&isa);
     let imports = file.imports();
     let code = ObjectCode { functions: &functions, imports: &imports, cpu_features: &cpu_features };
-    file.finish(&ids, data_of(code)?)
+    file.finish(&ids, create_program_data(code)?)
 }
 
 /// Verifies a loop function and generates its machine functions.

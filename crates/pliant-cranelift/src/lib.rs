@@ -53,8 +53,8 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use pliant_codegen::{
-    Backend, CodegenError, CodegenOptions, CompiledBodies, CompiledKernels, DataOf, KernelSource,
-    ObjectTarget,
+    Backend, CodegenError, CodegenOptions, CompiledBodies, CompiledKernels, CreateProgramData,
+    KernelSource, ObjectTarget,
 };
 use pliant_exec::Executable;
 use pliant_pool::{compile_threads, parallel_map};
@@ -118,13 +118,13 @@ impl Backend for CraneliftBackend {
         funcs: &[KernelSource<'_>],
         target: &ObjectTarget,
         options: &CodegenOptions,
-        data_of: DataOf<'_>,
+        create_program_data: CreateProgramData<'_>,
     ) -> Result<Vec<u8>, CodegenError> {
         check_memory()?;
         let deep = funcs.iter().any(|(_, f)| pliant_tir::stack_guard::is_deep(f));
         let target = CodeTarget::object(target);
         pliant_tir::stack_guard::run(deep, || {
-            compilation_unit::compile_object(&target, funcs, options, data_of)
+            compilation_unit::compile_object(&target, funcs, options, create_program_data)
         })
         .unwrap_or_else(|e| Err(CodegenError::Host(e.to_string())))
     }

@@ -20,6 +20,7 @@ use pliant::Value;
 use pliant_interp::assign;
 use pliant_tensor::Tensor;
 
+/// The result of a packed function. The error is a message.
 type Outcome = Result<Value, String>;
 pub(crate) type Function = fn(&[Value]) -> Outcome;
 

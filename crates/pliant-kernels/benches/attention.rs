@@ -8,7 +8,7 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use pliant_kernels::attention::{Attention, FullyMasked, Heads, run};
 use pliant_machine::isa::isa;
-use roofline::{Cases, Work, thread_counts, values, vectors};
+use roofline::{Cases, Workload, thread_counts, values, vectors};
 
 /// The shapes of the benchmark cases: batch, heads, key heads, queries, keys, size of a head, and
 /// whether the mask is causal.
@@ -80,7 +80,7 @@ fn attention(c: &mut Criterion) {
             };
             // Keys that no query sees are not counted.
             let pairs = if causal { queries * (queries + 1) / 2 } else { queries * keys };
-            let work = Work::single(
+            let work = Workload::single(
                 (4 * batch * heads * pairs * size) as f64,
                 (8 * batch * kv_heads * keys * size) as f64,
             );

@@ -10,7 +10,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use pliant_kernels::convolution::{Convolution, Image, run};
 use pliant_machine::isa::isa;
 use pliant_tensor::{Tensor, Winograd, pack_panels};
-use roofline::{Cases, Work, thread_counts, values, vectors};
+use roofline::{Cases, Workload, thread_counts, values, vectors};
 
 /// The shape of a convolution: height and width of the input, channels, filters, filter width, stride, dilation,
 /// groups.
@@ -108,7 +108,7 @@ fn convolution(c: &mut Criterion) {
                 winograd: winograd.map_or(0, |algorithm| algorithm.input_tile() as i64 - 3),
                 epilogue: None,
             };
-            let work = Work::single(
+            let work = Workload::single(
                 (2 * output * output * k * filters) as f64,
                 (4 * rows * filters) as f64,
             );
@@ -194,7 +194,7 @@ fn transposed(c: &mut Criterion) {
             let bytes = 4 * kernel * kernel * channels * filters;
             let name =
                 format!("{size} x {size} x {channels} to {filters}, {kernel} x {kernel} / {step}");
-            cases.run(&name, Work::single((2 * products) as f64, bytes as f64), || {
+            cases.run(&name, Workload::single((2 * products) as f64, bytes as f64), || {
                 for phase in &phases {
                     // SAFETY: the operands have these sizes; the results of all phases are inside theirs.
                     unsafe { run(isa(), &runtime, black_box(phase)) };

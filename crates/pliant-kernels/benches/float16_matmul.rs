@@ -15,10 +15,10 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use pliant_exec::abi::KernelRuntime;
 use pliant_kernels::batched_gemm::{Gemm, gemm_batch, packed};
 use pliant_kernels::matmul::PackedProduct;
-use pliant_kernels::vector_math::half_conversions::{narrow, widen};
+use pliant_kernels::vector_math::half_conversions::{select_f16_to_f32, select_f32_to_f16};
 use pliant_machine::isa::isa;
 use pliant_tensor::{Tensor, pack_panels};
-use roofline::{Cases, Work, thread_counts, values, vectors};
+use roofline::{Cases, Workload, thread_counts, values, vectors};
 
 /// The shapes of the matrix products: rows, columns, inner dim, and whether the right operand is
 /// constant.
@@ -100,25 +100,25 @@ fn halves(c: &mut Criterion) {
             let panels = pack_panels(&matrix, false).expect("a matrix");
             let width = panels.shape()[2];
             let panels = panels.as_slice::<f32>().expect("float32").as_ptr();
-            let work = Work::single((2 * m * n * k) as f64, (4 * n * k) as f64);
+            let work = Workload::single((2 * m * n * k) as f64, (4 * n * k) as f64);
             let suffix = if constant { "" } else { ", non-constant" };
             cases.run(&format!("{m} x {n} x {k}{suffix}"), work, || {
                 let (wide_a, wide_b) = (wide_a.as_mut_ptr(), wide_b.as_mut_ptr());
                 let wide_c = wide_c.as_mut_ptr();
                 let convert_a = Conversion {
-                    function: widen(isa()),
+                    function: select_f16_to_f32(isa()),
                     from: black_box(a.as_ptr()),
                     to: wide_a,
                     count: m * k,
                 };
                 let convert_b = Conversion {
-                    function: widen(isa()),
+                    function: select_f16_to_f32(isa()),
                     from: b.as_ptr(),
                     to: wide_b,
                     count: k * n,
                 };
                 let convert_c = Conversion {
-                    function: narrow(isa()),
+                    function: select_f32_to_f16(isa()),
                     from: wide_c,
                     to: c.as_mut_ptr(),
                     count: m * n,

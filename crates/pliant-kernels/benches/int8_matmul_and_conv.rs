@@ -11,7 +11,7 @@ use pliant_kernels::quantized::convolution::{self, Convolution, Counts};
 use pliant_kernels::quantized::{QuantizedGemm, pack_vnni, run};
 use pliant_machine::isa::isa;
 use pliant_tensor::Tensor;
-use roofline::{Cases, Work, thread_counts, values};
+use roofline::{Cases, Workload, thread_counts, values};
 
 /// The shapes of the matrix products: rows, columns, inner dim.
 const SHAPES: [(usize, usize, usize); 6] = [
@@ -55,7 +55,7 @@ fn quantized(c: &mut Criterion) {
                 c_row: n as i64,
                 epilogue: None,
             };
-            let work = Work::single((2 * m * n * k) as f64, (n * k) as f64);
+            let work = Workload::single((2 * m * n * k) as f64, (n * k) as f64);
             cases.run(&format!("{m} x {n} x {k}"), work, || {
                 // SAFETY: the operands have these sizes.
                 unsafe { run(isa(), &runtime, black_box(&g)) };
@@ -124,7 +124,7 @@ fn convolutions(c: &mut Criterion) {
                 epilogue: None,
             };
             let products = 2 * output * output * k * filters;
-            let work = Work::single(products as f64, (k * filters) as f64);
+            let work = Workload::single(products as f64, (k * filters) as f64);
             let kind = if is_depthwise { ", depthwise" } else { "" };
             let name = format!(
                 "{size} x {size} x {channels} to {filters}, {kernel} x {kernel} / {stride}{kind}"

@@ -10,7 +10,7 @@ use pliant_kernels::low_precision_weights::{Format, LowPrecisionGemm, run};
 use pliant_kernels::matmul::PackedProduct;
 use pliant_machine::isa::isa;
 use pliant_tensor::{DType, Tensor, panel_width};
-use roofline::{Cases, Work, thread_counts, values};
+use roofline::{Cases, Workload, thread_counts, values};
 
 /// The shapes of the matrix products: rows, columns, inner dim.
 const SHAPES: [(usize, usize, usize); 7] = [
@@ -41,7 +41,7 @@ fn low_precision_weights(c: &mut Criterion) {
             let weights = Tensor::from_slice(&[n as i64 * k as i64], &vec![0.5f32; n * k]);
             let weights = weights.expect("memory");
             let dense = weights.as_slice::<f32>().expect("dense");
-            let work = Work::single(flops, (n * k * 4) as f64);
+            let work = Workload::single(flops, (n * k * 4) as f64);
             cases.run(&format!("{m} x {n} x {k}, f32"), work, || {
                 let a = (black_box(a.as_ptr()), k as isize, 1);
                 let c = (out.as_mut_ptr(), n as isize);
@@ -67,7 +67,7 @@ fn low_precision_weights(c: &mut Criterion) {
                     c: out.as_mut_ptr(),
                     c_row: n as i64,
                 };
-                let work = Work::single(flops, (n * k * bits / 8) as f64);
+                let work = Workload::single(flops, (n * k * bits / 8) as f64);
                 cases.run(&format!("{m} x {n} x {k}, {name}"), work, || {
                     // SAFETY: the operands have these sizes, and the machine its own instructions.
                     unsafe { run(isa(), &runtime, black_box(&g)) };

@@ -9,7 +9,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use pliant_kernels::batched_gemm::{Gemm, Product, gemm_batch, packed as gemm_packed};
 use pliant_kernels::matmul::PackedProduct;
 use pliant_tensor::{Element, Tensor, pack_panels};
-use roofline::{Cases, Work, thread_counts, values, vectors};
+use roofline::{Cases, Workload, thread_counts, values, vectors};
 
 /// The shapes of matrix products with a packed right operand: rows, columns, inner dim.
 const PACKED: [(usize, usize, usize); 30] = [
@@ -101,22 +101,22 @@ trait Number: Element + Product + Copy + From<f32> {
     /// A suffix for the titles of result tables, which names the element type.
     const KIND: &'static str;
 
-    fn work(flops: f64, bytes: f64) -> Work;
+    fn work(flops: f64, bytes: f64) -> Workload;
 }
 
 impl Number for f32 {
     const KIND: &'static str = "";
 
-    fn work(flops: f64, bytes: f64) -> Work {
-        Work::single(flops, bytes)
+    fn work(flops: f64, bytes: f64) -> Workload {
+        Workload::single(flops, bytes)
     }
 }
 
 impl Number for f64 {
     const KIND: &'static str = ", float64";
 
-    fn work(flops: f64, bytes: f64) -> Work {
-        Work::double(flops, bytes)
+    fn work(flops: f64, bytes: f64) -> Workload {
+        Workload::double(flops, bytes)
     }
 }
 
@@ -124,7 +124,7 @@ fn numbers<T: Number>(len: usize, step: usize) -> Vec<T> {
     values(len, step).into_iter().map(T::from).collect()
 }
 
-fn work<T: Number>(m: usize, n: usize, k: usize, batch: usize) -> Work {
+fn work<T: Number>(m: usize, n: usize, k: usize, batch: usize) -> Workload {
     T::work((2 * batch * m * n * k) as f64, (size_of::<T>() * batch * n * k) as f64)
 }
 

@@ -10,7 +10,7 @@ use pliant_kernels::recurrent::{Cell, Layer, run};
 use pliant_machine::isa::isa;
 use pliant_tensor::rnn_weight_layout::{pack_bias, pack_input, pack_state};
 use pliant_tensor::{DType, Tensor};
-use roofline::{Cases, Work, thread_counts, values, vectors};
+use roofline::{Cases, Workload, thread_counts, values, vectors};
 
 const STEPS: usize = 128;
 
@@ -76,7 +76,7 @@ fn recurrent(c: &mut Criterion) {
             };
             let products = directions * cell.gates() * hidden * hidden;
             // Each step reads the recurrent weights again.
-            let work = Work::single((4 * batch * products) as f64, (4 * products) as f64);
+            let work = Workload::single((4 * batch * products) as f64, (4 * products) as f64);
             let suffix = if directions == 2 { ", both directions" } else { "" };
             let name = format!("{cell:?} of {hidden} units, batch {batch}{suffix}");
             cases.run_steps(&name, work, STEPS, || {

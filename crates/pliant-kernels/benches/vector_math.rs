@@ -17,7 +17,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use pliant_kernels::math::{self, MathOps, Real, scale_by_parts};
 use pliant_kernels::vector_math::{FUNCTIONS, Slices, half_conversions};
 use pliant_machine::isa::{Isa, isa};
-use roofline::{Cases, Work, vectors};
+use roofline::{Cases, Workload, vectors};
 
 /// The sizes of the slices: number of elements, and the cache level in which float32 operands and results of this size
 /// fit.
@@ -121,7 +121,7 @@ fn run<T: Copy>(cases: &mut Cases<'_>, name: &str, function: Slices<T>, x: &[T],
     let arrays = if matches!(function, Slices::One(_)) { 2 } else { 3 };
     let bytes = (arrays * size_of_val(x)) as f64;
     let other = x.to_vec();
-    cases.run(name, Work::elements(n as f64, flops * n as f64, bytes), || {
+    cases.run(name, Workload::elements(n as f64, flops * n as f64, bytes), || {
         let (to, from) = (black_box(out.as_mut_ptr()), black_box(x.as_ptr()));
         // SAFETY: all slices have that many elements.
         unsafe {
@@ -159,16 +159,16 @@ fn functions(c: &mut Criterion) {
 /// multiply-add per element.
 fn halves(cases: &mut Cases<'_>, count: usize) {
     let (mut wide, mut narrow) = (vec![1.5f32; count], vec![0u16; count]);
-    let work = Work::elements(count as f64, 2.0 * count as f64, 6.0 * count as f64);
+    let work = Workload::elements(count as f64, 2.0 * count as f64, 6.0 * count as f64);
     cases.run("float32 to float16", work, || {
         let (to, from) = (black_box(narrow.as_mut_ptr()), wide.as_ptr());
         // SAFETY: both slices have that many elements.
-        unsafe { half_conversions::narrow(isa())(null(), to, from, count as i64) };
+        unsafe { half_conversions::select_f32_to_f16(isa())(null(), to, from, count as i64) };
     });
     cases.run("float16 to float32", work, || {
         let (to, from) = (black_box(wide.as_mut_ptr()), narrow.as_ptr());
         // SAFETY: both slices have that many elements.
-        unsafe { half_conversions::widen(isa())(null(), to, from, count as i64) };
+        unsafe { half_conversions::select_f16_to_f32(isa())(null(), to, from, count as i64) };
     });
 }
 

@@ -182,7 +182,7 @@ impl Plan {
     ///
     /// # Safety
     /// The part lies in both tensors.
-    unsafe fn plane<T: Copy>(&self, x: *const T, out: *mut T, (read_dim, write_dim): Part) {
+    unsafe fn plane<T: Copy>(&self, x: *const T, out: *mut T, (read_dim, write_dim): PlanePart) {
         let (b, a) = (self.read_dim, self.write_dim);
         let (rows, columns) = (read_dim.len(), write_dim.len());
         // SAFETY: guaranteed by the caller, for each part of the plane.
@@ -215,7 +215,7 @@ impl Plan {
 
 /// A part of a plane: a range of the dim with the smallest stride in the source, and a range of the
 /// dim with the smallest stride in the destination.
-type Part = (Range<usize>, Range<usize>);
+type PlanePart = (Range<usize>, Range<usize>);
 
 /// An address that may be sent to other threads.
 struct Address<T>(*mut T);

@@ -21,7 +21,8 @@ use inkwell::types::FunctionType;
 use inkwell::values::{FunctionValue, PointerValue};
 use pliant_codegen::error::Unsupported;
 use pliant_codegen::{
-    CodegenError, CodegenOptions, DataOf, KernelSignature, KernelSource, ObjectCode, ObjectFunction,
+    CodegenError, CodegenOptions, CreateProgramData, KernelSignature, KernelSource, ObjectCode,
+    ObjectFunction,
 };
 use pliant_exec::ahead_of_time_abi::Import;
 use pliant_ir::tir::PrimFunc;
@@ -198,16 +199,16 @@ pub(crate) fn compile_unit(
     Ok(CompiledUnit { object, symbols: unit.symbols.into_inner(), functions })
 }
 
-/// Compiles loop functions to an object file. After the code is generated, `data_of` creates the rest of the file's contents: the
-/// encoded executable, the description of the program and the list of imports.
+/// Compiles loop functions to an object file. After the code is generated, `create_program_data` creates the rest of the file's
+/// contents: the encoded executable, the description of the program and the list of imports.
 ///
 /// # Errors
-/// If [`compile_unit`] or `data_of` fails.
+/// If [`compile_unit`] or `create_program_data` fails.
 pub(crate) fn compile_object(
     target: &CodeTarget,
     funcs: &[KernelSource<'_>],
     options: &CodegenOptions,
-    data_of: DataOf<'_>,
+    create_program_data: CreateProgramData<'_>,
 ) -> Result<Vec<u8>, CodegenError> {
     let context = Context::create();
     let machine = target.machine().map_err(CodegenError::Host)?;
@@ -226,7 +227,7 @@ pub(crate) fn compile_object(
     let imports = unit.import_table.as_ref().map(ImportTable::imports).unwrap_or_default();
     let cpu_features = target.cpu_features();
     let code = ObjectCode { functions: &described, imports: &imports, cpu_features: &cpu_features };
-    let data = data_of(code)?;
+    let data = create_program_data(code)?;
     let name: Arc<str> = "the object file".into();
     if let Some(table) = unit.import_table.take() {
         add_data(&unit, table, &functions, &data).map_err(|e| unit.error(&name, e))?;

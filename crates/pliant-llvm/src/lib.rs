@@ -59,8 +59,8 @@ mod values;
 
 use indexmap::IndexMap;
 use pliant_codegen::{
-    Backend, CodegenError, CodegenOptions, CompiledBodies, CompiledKernel, CompiledKernels, DataOf,
-    KernelSource, ObjectTarget,
+    Backend, CodegenError, CodegenOptions, CompiledBodies, CompiledKernel, CompiledKernels,
+    CreateProgramData, KernelSource, ObjectTarget,
 };
 use pliant_exec::Executable;
 use pliant_ir::tir::PrimFunc;
@@ -137,14 +137,14 @@ impl Backend for LlvmBackend {
         funcs: &[KernelSource<'_>],
         target: &ObjectTarget,
         options: &CodegenOptions,
-        data_of: DataOf<'_>,
+        create_program_data: CreateProgramData<'_>,
     ) -> Result<Vec<u8>, CodegenError> {
         check_memory(funcs.iter().map(|(_, f)| statement_count(f)).sum())?;
         let deep = funcs.iter().any(|(_, f)| pliant_tir::stack_guard::is_deep(f));
         pliant_tir::stack_guard::run(deep, || {
             let _compiling = process_lifetime::begin_compilation()?;
             let target = CodeTarget::object(target)?;
-            compilation_unit::compile_object(&target, funcs, options, data_of)
+            compilation_unit::compile_object(&target, funcs, options, create_program_data)
         })
         .unwrap_or_else(|e| Err(CodegenError::Host(e.to_string())))
     }

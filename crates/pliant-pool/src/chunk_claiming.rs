@@ -59,7 +59,7 @@ unsafe impl Send for Slot {}
 /// The end of a thread's range of unclaimed chunks from which a chunk is claimed: the owner claims
 /// from the front, other threads from the back.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum RangeEnd {
     Front,
     Back,
 }
@@ -117,7 +117,7 @@ impl Slot {
 
     /// Claims a chunk from one end of the range of unclaimed chunks. Returns the job and the
     /// iterations of the chunk, or `None`. The caller must call [`Slot::finish`] afterwards.
-    pub(crate) fn claim(&self, from: End) -> Option<(Job, Range<i64>)> {
+    pub(crate) fn claim(&self, from: RangeEnd) -> Option<(Job, Range<i64>)> {
         let mut word = self.word.load(Ordering::Acquire);
         loop {
             let left = range(word);
@@ -125,8 +125,8 @@ impl Slot {
                 return None;
             }
             let (chunk, rest) = match from {
-                End::Front => (left.start, word + 1),
-                End::Back => (left.end - 1, word - (1 << BITS)),
+                RangeEnd::Front => (left.start, word + 1),
+                RangeEnd::Back => (left.end - 1, word - (1 << BITS)),
             };
             match self.word.compare_exchange_weak(word, rest, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => {
@@ -205,10 +205,10 @@ mod tests {
         // SAFETY: nothing was published before, and the body takes any context.
         assert!(!unsafe { slot.publish(job, 1, 3) });
         let claim = |end| slot.claim(end).map(|(_, range)| range);
-        assert_eq!(claim(End::Back), Some(30..40));
-        assert_eq!(claim(End::Front), Some(10..20));
-        assert_eq!(claim(End::Back), Some(20..30));
-        assert_eq!(claim(End::Front), None);
+        assert_eq!(claim(RangeEnd::Back), Some(30..40));
+        assert_eq!(claim(RangeEnd::Front), Some(10..20));
+        assert_eq!(claim(RangeEnd::Back), Some(20..30));
+        assert_eq!(claim(RangeEnd::Front), None);
         for _ in 0..3 {
             assert!(!slot.is_done());
             slot.finish();
@@ -226,7 +226,7 @@ mod tests {
         // SAFETY: nothing was published before, and the body takes any context.
         assert!(unsafe { slot.publish(job, 0, 1) });
         assert!(!slot.is_asleep() && !slot.try_sleep(), "there is work");
-        assert!(slot.claim(End::Front).is_some());
+        assert!(slot.claim(RangeEnd::Front).is_some());
         assert!(slot.try_sleep(), "another thread's chunk may be running");
         slot.finish();
         assert!(slot.is_done() && slot.is_asleep());

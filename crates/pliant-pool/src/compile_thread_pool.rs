@@ -43,7 +43,7 @@ fn current() -> &'static CompilePool {
     {
         return pool;
     }
-    fork_detection::watch();
+    fork_detection::count_forks();
     let new = Box::new(CompilePool {
         pool: start(default_threads()),
         fork_generation: fork_detection::generation(),

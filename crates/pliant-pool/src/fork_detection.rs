@@ -13,9 +13,9 @@ mod imp {
     }
 
     /// Starts counting forks: from now on, every child process of `fork` increments its counter.
-    pub(crate) fn watch() {
-        static WATCH: Once = Once::new();
-        WATCH.call_once(|| {
+    pub(crate) fn count_forks() {
+        static REGISTER: Once = Once::new();
+        REGISTER.call_once(|| {
             // SAFETY: the handler lives as long as the process and only increments an atomic, which
             // is allowed between fork and exec. If registration fails (out of memory), forks go
             // undetected.
@@ -24,7 +24,7 @@ mod imp {
     }
 
     /// Returns the fork generation: the number of forks from the process that first called
-    /// [`watch`] to this process.
+    /// [`count_forks`] to this process.
     pub(crate) fn generation() -> u32 {
         GENERATION.load(Ordering::Relaxed)
     }
@@ -33,11 +33,11 @@ mod imp {
 #[cfg(not(unix))]
 mod imp {
     /// Does nothing, because operating systems other than Unix have no `fork`.
-    pub(crate) fn watch() {}
+    pub(crate) fn count_forks() {}
 
     pub(crate) fn generation() -> u32 {
         0
     }
 }
 
-pub(crate) use imp::{generation, watch};
+pub(crate) use imp::{count_forks, generation};

@@ -5,7 +5,7 @@
 
 use crossbeam_utils::CachePadded;
 
-use crate::chunk_claiming::{End, Job, Slot, chunk_range};
+use crate::chunk_claiming::{Job, RangeEnd, Slot, chunk_range};
 use crate::sync_primitives::{AtomicI64, Ordering};
 
 /// The state of the parallel loop that a team runs: distributes chunks of the loop to the threads,
@@ -58,14 +58,14 @@ impl JobQueue {
 
     /// Claims and runs chunks until none is left: first the thread's own chunks, then unclaimed chunks of other threads.
     pub(crate) fn run_chunks(&self, thread: usize) {
-        self.drain(&self.slots[thread], End::Front);
+        self.drain(&self.slots[thread], RangeEnd::Front);
         let (before, from) = self.slots.split_at(thread);
         for slot in from[1..].iter().chain(before) {
-            self.drain(slot, End::Back);
+            self.drain(slot, RangeEnd::Back);
         }
     }
 
-    fn drain(&self, slot: &Slot, from: End) {
+    fn drain(&self, slot: &Slot, from: RangeEnd) {
         while let Some((job, range)) = slot.claim(from) {
             // After a failure, the remaining chunks are claimed but not run.
             if self.status() == 0 {

@@ -42,7 +42,8 @@ const MIN_GRAINS_TO_WAKE: i64 = 32;
 /// Number of spins of the caller before it yields its CPU, while it waits for chunks of the workers.
 const SPINS_PER_YIELD: u32 = 2000;
 
-struct Shared {
+/// The state that the threads of a team share.
+struct TeamState {
     queue: JobQueue,
     /// Whether a loop is running on the team.
     busy: CachePadded<AtomicBool>,
@@ -54,7 +55,7 @@ struct Shared {
 
 /// The worker threads of a team. They exist only in the process that started them.
 pub(crate) struct Workers {
-    shared: Arc<Shared>,
+    shared: Arc<TeamState>,
     handles: Vec<JoinHandle<()>>,
     threads: Vec<Thread>,
     backoff: PreemptionBackoff,
@@ -65,8 +66,8 @@ pub(crate) struct Workers {
 impl Workers {
     /// Starts `count` workers, or fewer if the operating system cannot start so many.
     pub(crate) fn new(count: usize) -> Workers {
-        fork_detection::watch();
-        let shared = Arc::new(Shared {
+        fork_detection::count_forks();
+        let shared = Arc::new(TeamState {
             queue: JobQueue::new(count),
             busy: CachePadded::new(AtomicBool::new(false)),
             sleepers: CachePadded::new(AtomicUsize::new(0)),
@@ -188,7 +189,7 @@ fn chunks(grains: i64, extent: i64, threads: usize) -> u32 {
     grains.min(threads * each).min(extent) as u32
 }
 
-fn worker(shared: &Shared, index: usize) {
+fn worker(shared: &TeamState, index: usize) {
     shared.placements[index].register();
     let thread = index + 1;
     let slot = shared.queue.slot(thread);

@@ -113,7 +113,7 @@ pub(crate) fn leaves(f: &PrimFunc, s: Stmt) -> Vec<Leaf> {
 
 /// A move of a block from one outermost statement of the function to another one, with the leaves ([`Leaf`]) that the move may
 /// affect. An outermost statement is a direct part of the function's body, usually a loop nest.
-struct Move {
+struct BlockMove {
     block: Leaf,
     /// The statements ([`Leaf`]), other than the moved block, in the outermost statement that contains the moved block.
     around: Vec<Leaf>,
@@ -124,11 +124,17 @@ struct Move {
     at_target: Vec<Leaf>,
 }
 
-impl Move {
+impl BlockMove {
     /// Collects the statements that the move of a block into the loop `target` may affect. Fails unless the loop is in another
     /// outermost statement than the block. That statement must be later in the program than the block if `is_later` is set, and
     /// earlier otherwise.
-    fn new(f: &PrimFunc, block: Stmt, name: &str, target: &Loop, is_later: bool) -> Step<Move> {
+    fn new(
+        f: &PrimFunc,
+        block: Stmt,
+        name: &str,
+        target: &Loop,
+        is_later: bool,
+    ) -> Step<BlockMove> {
         let from = outermost_statement(f, name)?;
         let to = outermost(f, &path_to_loop(f, target.var)?).ok_or("the loop does not exist")?;
         if from == to {
@@ -179,7 +185,7 @@ impl Move {
         let block = moved.ok_or_else(|| {
             format!("the block '{name}' is inside another block, so it cannot be moved")
         })?;
-        Ok(Move { block, around, between, at_target })
+        Ok(BlockMove { block, around, between, at_target })
     }
 }
 
@@ -210,7 +216,7 @@ fn check_leaf(f: &PrimFunc, leaf: &Leaf, block: &Leaf, may_read: bool) -> Step<(
 /// Fails unless a block can move to the start of the body of the loop `target`, which is later in the program and contains all
 /// statements that read the block's result.
 pub(crate) fn check_move_later(f: &PrimFunc, block: Stmt, name: &str, target: &Loop) -> Step<()> {
-    let moved = Move::new(f, block, name, target, true)?;
+    let moved = BlockMove::new(f, block, name, target, true)?;
     let others = moved.around.iter().chain(&moved.between);
     others.into_iter().try_for_each(|leaf| check_leaf(f, leaf, &moved.block, false))?;
     let inside: Vec<Stmt> = leaves(f, target.body).into_iter().map(|leaf| leaf.stmt).collect();
@@ -246,7 +252,7 @@ pub(crate) fn check_move_earlier(
     target: &Loop,
     operand: Buffer,
 ) -> Step<()> {
-    let mut moved = Move::new(f, block, name, target, false)?;
+    let mut moved = BlockMove::new(f, block, name, target, false)?;
     if let Some(&buffer) = moved.block.reads.iter().find(|b| moved.block.writes.contains(b)) {
         let buffer = &f.buffer(buffer).name;
         return Err(format!(

@@ -1,7 +1,7 @@
 //! Functions that build comparisons, `and`, `or`, `not` and `select` in normal form.
 
 use crate::linear_form::{LinearForm, floor_div};
-use crate::term_arena::{Draft, IS_BOOL, SymArena};
+use crate::term_arena::{IS_BOOL, SymArena, TermDraft};
 use crate::term_types::{CmpOp, Node, Sym, SymKind, SymList};
 
 /// Maximum number of operands of one `and` or `or` term. Nested terms are not merged into larger ones, so that a chain of
@@ -17,14 +17,14 @@ impl SymArena {
         let difference = self.difference(a, b).and_then(|d| d.add_const(1));
         difference
             .and_then(|d| self.le_zero(d))
-            .unwrap_or_else(|| self.intern(Draft::Leaf(Node::Cmp(CmpOp::Lt, a, b))))
+            .unwrap_or_else(|| self.intern(TermDraft::Leaf(Node::Cmp(CmpOp::Lt, a, b))))
     }
 
     /// The predicate `a <= b`.
     pub fn le(&mut self, a: Sym, b: Sym) -> Sym {
         self.difference(a, b)
             .and_then(|d| self.le_zero(d))
-            .unwrap_or_else(|| self.intern(Draft::Leaf(Node::Cmp(CmpOp::Le, a, b))))
+            .unwrap_or_else(|| self.intern(TermDraft::Leaf(Node::Cmp(CmpOp::Le, a, b))))
     }
 
     /// The predicate `a > b`.
@@ -79,7 +79,7 @@ impl SymArena {
             SymKind::Cmp(CmpOp::Le, x, y) => self.lt(y, x),
             SymKind::Cmp(CmpOp::Eq, x, y) => self.ne(x, y),
             SymKind::Cmp(CmpOp::Ne, x, y) => self.eq(x, y),
-            _ => self.intern(Draft::Leaf(Node::Not(a))),
+            _ => self.intern(TermDraft::Leaf(Node::Not(a))),
         }
     }
 
@@ -101,12 +101,12 @@ impl SymArena {
             return b;
         }
         match self.kind(cond) {
-            SymKind::Not(inner) => self.intern(Draft::Leaf(Node::Select(inner, b, a))),
+            SymKind::Not(inner) => self.intern(TermDraft::Leaf(Node::Select(inner, b, a))),
             SymKind::Cmp(CmpOp::Ne, x, y) => {
-                let equal = self.intern(Draft::Leaf(Node::Cmp(CmpOp::Eq, x, y)));
+                let equal = self.intern(TermDraft::Leaf(Node::Cmp(CmpOp::Eq, x, y)));
                 self.select(equal, b, a)
             }
-            _ => self.intern(Draft::Leaf(Node::Select(cond, a, b))),
+            _ => self.intern(TermDraft::Leaf(Node::Select(cond, a, b))),
         }
     }
 
@@ -142,7 +142,7 @@ impl SymArena {
     }
 
     fn raw_eq(&mut self, op: CmpOp, a: Sym, b: Sym) -> Sym {
-        self.intern(Draft::Leaf(Node::Cmp(op, a.min(b), a.max(b))))
+        self.intern(TermDraft::Leaf(Node::Cmp(op, a.min(b), a.max(b))))
     }
 
     /// The predicate `lin <= 0`, after dividing the coefficients by their greatest common divisor.
@@ -163,10 +163,10 @@ impl SymArena {
         let (plus, minus) = split_signs(&shown)?;
         if plus.terms.is_empty() || minus.terms.is_empty() || shown.constant != 1 {
             let (lhs, rhs) = self.place_constant(plus, minus, shown.constant)?;
-            return Some(self.intern(Draft::Leaf(Node::Cmp(CmpOp::Le, lhs, rhs))));
+            return Some(self.intern(TermDraft::Leaf(Node::Cmp(CmpOp::Le, lhs, rhs))));
         }
         let (lhs, rhs) = (self.renormal(&plus), self.renormal(&minus));
-        Some(self.intern(Draft::Leaf(Node::Cmp(CmpOp::Lt, lhs, rhs))))
+        Some(self.intern(TermDraft::Leaf(Node::Cmp(CmpOp::Lt, lhs, rhs))))
     }
 
     /// The predicate `lin == 0`, or `lin != 0` if `equal` is false, after making the first coefficient positive.
@@ -196,7 +196,7 @@ impl SymArena {
         let (plus, minus) = split_signs(&shown)?;
         let (lhs, rhs) = self.place_constant(plus, minus, shown.constant)?;
         let op = if equal { CmpOp::Eq } else { CmpOp::Ne };
-        Some(self.intern(Draft::Leaf(Node::Cmp(op, lhs, rhs))))
+        Some(self.intern(TermDraft::Leaf(Node::Cmp(op, lhs, rhs))))
     }
 
     /// Returns the two sides of a comparison of `plus + k` with `minus`, as terms. The constant `k` is added to `plus`, or
@@ -255,8 +255,8 @@ impl SymArena {
         match kept.as_slice() {
             [] => self.int(i64::from(is_and)),
             [one] => *one,
-            list if is_and => self.intern(Draft::And(list)),
-            list => self.intern(Draft::Or(list)),
+            list if is_and => self.intern(TermDraft::And(list)),
+            list => self.intern(TermDraft::Or(list)),
         }
     }
 

@@ -16,7 +16,7 @@ pub struct Bound {
 }
 
 /// One end of an interval, in 128-bit arithmetic. `None` means that the interval is unbounded at this end.
-type End = Option<i128>;
+type Endpoint = Option<i128>;
 
 impl Bound {
     /// The value of the field `min` of an interval without a lower bound.
@@ -67,13 +67,13 @@ impl Bound {
         Bound { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
 
-    fn ends(self) -> (End, End) {
+    fn ends(self) -> (Endpoint, Endpoint) {
         (self.lo().map(i128::from), self.hi().map(i128::from))
     }
 
     /// Converts the ends of an interval to 64 bits. An end that does not fit becomes infinite or the nearest representable
     /// integer, so that no integer of the interval is lost.
-    fn from_ends(lo: End, hi: End) -> Bound {
+    fn from_ends(lo: Endpoint, hi: Endpoint) -> Bound {
         let clamp = |v: i128| v.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
         Bound { min: lo.map_or(Bound::NEG_INF, clamp), max: hi.map_or(Bound::POS_INF, clamp) }
     }
@@ -84,7 +84,7 @@ impl Bound {
     }
 
     pub(crate) fn scale(self, k: i64) -> Bound {
-        let by = |e: End| e.map(|v| v * i128::from(k));
+        let by = |e: Endpoint| e.map(|v| v * i128::from(k));
         let (lo, hi) = self.ends();
         match k {
             0 => Bound::point(0),
@@ -257,7 +257,7 @@ impl Analyzer<'_> {
 
     /// Computes a lower bound of an expanded linear form, the lower end of [`relaxed_bound`](Self::relaxed_bound); `None` if there
     /// is none.
-    fn relaxed_end(&mut self, lin: &LinearForm) -> End {
+    fn relaxed_end(&mut self, lin: &LinearForm) -> Endpoint {
         let mut lin = lin.clone();
         let mut scale = 1i64;
         let mut best = self.interval(&lin, 0).ends().0;

@@ -1,7 +1,7 @@
 //! Functions that build floor division, remainder and ceiling division in normal form.
 
 use crate::linear_form::{LinearForm, floor_div, gcd};
-use crate::term_arena::{Draft, HAS_DIV, IS_BOOL, SymArena};
+use crate::term_arena::{HAS_DIV, IS_BOOL, SymArena, TermDraft};
 use crate::term_types::{Node, Sym, SymKind};
 
 /// Maximum weight (tree size) of the terms that are duplicated when a dividend is split into a multiple of the divisor and a
@@ -13,10 +13,11 @@ impl SymArena {
     /// fails.
     pub fn floordiv(&mut self, a: Sym, b: Sym) -> Sym {
         let Some(c) = self.as_int(b) else {
-            return self.intern(Draft::Leaf(Node::FloorDiv(a, b)));
+            return self.intern(TermDraft::Leaf(Node::FloorDiv(a, b)));
         };
         let lin = self.lin_mut(a);
-        self.div_by_const(&lin, c).unwrap_or_else(|| self.intern(Draft::Leaf(Node::FloorDiv(a, b))))
+        self.div_by_const(&lin, c)
+            .unwrap_or_else(|| self.intern(TermDraft::Leaf(Node::FloorDiv(a, b))))
     }
 
     /// The remainder `a % b`, which is defined as `a - b * (a // b)` and has the sign of `b`.
@@ -29,7 +30,7 @@ impl SymArena {
         });
         match folded {
             Some(remainder) => self.of_lin(&remainder),
-            None => self.intern(Draft::Leaf(Node::FloorMod(a, b, a))),
+            None => self.intern(TermDraft::Leaf(Node::FloorMod(a, b, a))),
         }
     }
 
@@ -106,7 +107,7 @@ impl SymArena {
         }
         let dividend = self.of_lin(&lin);
         let divisor = self.int(c);
-        Some(self.intern(Draft::Leaf(Node::FloorDiv(dividend, divisor))))
+        Some(self.intern(TermDraft::Leaf(Node::FloorDiv(dividend, divisor))))
     }
 
     /// Divides by `c` with the identity `(y + x // d) // c == (y * d + x) // (d * c)`, if exactly one term of the dividend is a

@@ -6,7 +6,7 @@
 
 use smallvec::SmallVec;
 
-use crate::term_arena::{Draft, HAS_MOD, SymArena};
+use crate::term_arena::{HAS_MOD, SymArena, TermDraft};
 use crate::term_types::{Node, Sym, SymKind, SymList, Term};
 
 /// Maximum number of terms of a linear form. A sum `a + b` that would be longer is stored as `BigAdd(a, b)`, so that a chain of
@@ -216,7 +216,7 @@ impl SymArena {
             return Some(factors[0]);
         }
         factors.sort_unstable();
-        Some(self.intern(Draft::Product(&factors)))
+        Some(self.intern(TermDraft::Product(&factors)))
     }
 
     /// Creates the product of two terms, each of which is an atom or a product of atoms. `None` if there are too many factors.
@@ -254,7 +254,7 @@ impl SymArena {
         match lin.terms.as_slice() {
             [] => self.int(lin.constant),
             [(1, sym)] if lin.constant == 0 => *sym,
-            terms => self.intern(Draft::Sum(terms, lin.constant)),
+            terms => self.intern(TermDraft::Sum(terms, lin.constant)),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Functions that build minima and maxima in normal form.
 
-use crate::term_arena::{Draft, SymArena};
+use crate::term_arena::{SymArena, TermDraft};
 use crate::term_types::{Sym, SymKind, SymList};
 
 /// Maximum number of operands of one minimum or maximum. Nested minima and maxima are merged only up to this number, so that
@@ -40,8 +40,8 @@ impl SymArena {
         kept.dedup();
         match kept.as_slice() {
             [one] => *one,
-            list if is_min => self.intern(Draft::Min(list)),
-            list => self.intern(Draft::Max(list)),
+            list if is_min => self.intern(TermDraft::Min(list)),
+            list => self.intern(TermDraft::Max(list)),
         }
     }
 

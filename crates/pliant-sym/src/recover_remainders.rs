@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 
 use crate::linear_form::{LinearForm, floor_mod};
-use crate::term_arena::{Draft, HAS_DIV, SymArena};
+use crate::term_arena::{HAS_DIV, SymArena, TermDraft};
 use crate::term_types::{Node, Sym, SymKind, SymList};
 
 /// Maximum number of times that the rewrite of quotients to remainders is repeated on one linear form.
@@ -152,7 +152,7 @@ impl SymArena {
             None => self.of_lin(&reading.dividend),
         };
         let divisor = self.int(c);
-        let remainder = self.intern(Draft::Leaf(Node::FloorMod(shown, divisor, quotient)));
+        let remainder = self.intern(TermDraft::Leaf(Node::FloorMod(shown, divisor, quotient)));
         let mut factors = rest.clone();
         factors.push(remainder);
         let product = self.product_of(factors)?;

@@ -1,12 +1,12 @@
 //! Functions that build constants, sums and products in normal form.
 
-use crate::term_arena::{Draft, SymArena};
+use crate::term_arena::{SymArena, TermDraft};
 use crate::term_types::{Node, Sym};
 
 impl SymArena {
     /// The constant `value`.
     pub fn int(&mut self, value: i64) -> Sym {
-        self.intern(Draft::Leaf(Node::Int(value)))
+        self.intern(TermDraft::Leaf(Node::Int(value)))
     }
 
     /// The sum `a + b`.
@@ -14,7 +14,7 @@ impl SymArena {
         let (la, lb) = (self.lin_mut(a), self.lin_mut(b));
         match la.add(&lb) {
             Some(sum) => self.of_lin(&sum),
-            None => self.intern(Draft::Leaf(Node::BigAdd(a.min(b), a.max(b)))),
+            None => self.intern(TermDraft::Leaf(Node::BigAdd(a.min(b), a.max(b)))),
         }
     }
 
@@ -25,7 +25,7 @@ impl SymArena {
             return self.of_lin(&difference);
         }
         let negated = self.neg(b);
-        self.intern(Draft::Leaf(Node::BigAdd(a.min(negated), a.max(negated))))
+        self.intern(TermDraft::Leaf(Node::BigAdd(a.min(negated), a.max(negated))))
     }
 
     /// The negation `-a`.
@@ -39,7 +39,7 @@ impl SymArena {
         let (la, lb) = (self.lin_mut(a), self.lin_mut(b));
         match self.mul_lin(&la, &lb) {
             Some(product) => self.of_lin(&product),
-            None => self.intern(Draft::Leaf(Node::BigMul(a.min(b), a.max(b)))),
+            None => self.intern(TermDraft::Leaf(Node::BigMul(a.min(b), a.max(b)))),
         }
     }
 

@@ -15,9 +15,9 @@ pub(crate) const HAS_DIV: u8 = 2;
 /// Flag of a term that is a predicate: its value is 0 or 1.
 pub(crate) const IS_BOOL: u8 = 4;
 
-/// A term that is not stored in the arena yet. Its lists of operands are outside the arena.
+/// The description of a term to look up in the arena or to create. Its lists of operands may be outside the arena.
 #[derive(Copy, Clone)]
-pub(crate) enum Draft<'a> {
+pub(crate) enum TermDraft<'a> {
     Leaf(Node),
     Sum(&'a [Term], i64),
     Product(&'a [Sym]),
@@ -64,7 +64,7 @@ impl SymArena {
     pub fn fresh_var<'n>(&mut self, name: impl Into<Cow<'n, str>>) -> SymVar {
         let var = SymVar::new(self.names.len());
         self.names.push(name.into().into_owned().into_boxed_str());
-        let sym = self.intern(Draft::Leaf(Node::Var(var)));
+        let sym = self.intern(TermDraft::Leaf(Node::Var(var)));
         self.var_syms.push(sym);
         var
     }
@@ -148,7 +148,7 @@ impl SymArena {
     }
 
     /// Returns the id of the term `draft`, and creates the term if it does not exist yet. The draft must be in normal form.
-    pub(crate) fn intern(&mut self, draft: Draft<'_>) -> Sym {
+    pub(crate) fn intern(&mut self, draft: TermDraft<'_>) -> Sym {
         if self.table.len() < (self.nodes.len() + 1) * 2 {
             self.grow();
         }
@@ -170,27 +170,27 @@ impl SymArena {
         sym
     }
 
-    fn draft(&self, sym: Sym) -> Draft<'_> {
+    fn draft(&self, sym: Sym) -> TermDraft<'_> {
         match self.kind(sym) {
-            SymKind::Sum { terms, constant } => Draft::Sum(terms, constant),
-            SymKind::Product(l) => Draft::Product(l),
-            SymKind::Min(l) => Draft::Min(l),
-            SymKind::Max(l) => Draft::Max(l),
-            SymKind::And(l) => Draft::And(l),
-            SymKind::Or(l) => Draft::Or(l),
-            _ => Draft::Leaf(self.nodes[sym.index()]),
+            SymKind::Sum { terms, constant } => TermDraft::Sum(terms, constant),
+            SymKind::Product(l) => TermDraft::Product(l),
+            SymKind::Min(l) => TermDraft::Min(l),
+            SymKind::Max(l) => TermDraft::Max(l),
+            SymKind::And(l) => TermDraft::And(l),
+            SymKind::Or(l) => TermDraft::Or(l),
+            _ => TermDraft::Leaf(self.nodes[sym.index()]),
         }
     }
 
-    fn equals(&self, sym: Sym, draft: Draft<'_>) -> bool {
+    fn equals(&self, sym: Sym, draft: TermDraft<'_>) -> bool {
         match (self.draft(sym), draft) {
-            (Draft::Leaf(a), Draft::Leaf(b)) => a == b,
-            (Draft::Sum(a, j), Draft::Sum(b, k)) => j == k && a == b,
-            (Draft::Product(a), Draft::Product(b))
-            | (Draft::Min(a), Draft::Min(b))
-            | (Draft::Max(a), Draft::Max(b))
-            | (Draft::And(a), Draft::And(b))
-            | (Draft::Or(a), Draft::Or(b)) => a == b,
+            (TermDraft::Leaf(a), TermDraft::Leaf(b)) => a == b,
+            (TermDraft::Sum(a, j), TermDraft::Sum(b, k)) => j == k && a == b,
+            (TermDraft::Product(a), TermDraft::Product(b))
+            | (TermDraft::Min(a), TermDraft::Min(b))
+            | (TermDraft::Max(a), TermDraft::Max(b))
+            | (TermDraft::And(a), TermDraft::And(b))
+            | (TermDraft::Or(a), TermDraft::Or(b)) => a == b,
             _ => false,
         }
     }
@@ -208,23 +208,25 @@ impl SymArena {
         self.table = table;
     }
 
-    fn draft_flags(&self, draft: Draft<'_>) -> u8 {
+    fn draft_flags(&self, draft: TermDraft<'_>) -> u8 {
         let arith = HAS_MOD | HAS_DIV;
         let by_const = |b: Sym| self.as_int(b).is_some_and(|c| c != 0);
         match draft {
-            Draft::Leaf(Node::FloorDiv(_, b)) if by_const(b) => HAS_DIV,
-            Draft::Leaf(Node::FloorMod(_, b, _)) if by_const(b) => HAS_MOD,
-            Draft::Leaf(Node::Cmp(..) | Node::Not(_)) | Draft::And(_) | Draft::Or(_) => IS_BOOL,
-            Draft::Sum(terms, _) => terms.iter().fold(0, |f, t| f | self.flags(t.1)) & arith,
-            Draft::Product(list) => list.iter().fold(0, |f, &s| f | self.flags(s)) & arith,
+            TermDraft::Leaf(Node::FloorDiv(_, b)) if by_const(b) => HAS_DIV,
+            TermDraft::Leaf(Node::FloorMod(_, b, _)) if by_const(b) => HAS_MOD,
+            TermDraft::Leaf(Node::Cmp(..) | Node::Not(_))
+            | TermDraft::And(_)
+            | TermDraft::Or(_) => IS_BOOL,
+            TermDraft::Sum(terms, _) => terms.iter().fold(0, |f, t| f | self.flags(t.1)) & arith,
+            TermDraft::Product(list) => list.iter().fold(0, |f, &s| f | self.flags(s)) & arith,
             _ => 0,
         }
     }
 
-    fn draft_weight(&self, draft: Draft<'_>) -> u32 {
+    fn draft_weight(&self, draft: TermDraft<'_>) -> u32 {
         let all = |list: &[Sym]| list.iter().fold(1, |w: u32, &s| w.saturating_add(self.weight(s)));
         match draft {
-            Draft::Leaf(node) => match node {
+            TermDraft::Leaf(node) => match node {
                 Node::FloorDiv(a, b)
                 | Node::FloorMod(a, b, _)
                 | Node::Cmp(_, a, b)
@@ -232,32 +234,34 @@ impl SymArena {
                 | Node::BigMul(a, b) => all(&[a, b]),
                 Node::Select(c, a, b) => all(&[c, a, b]),
                 Node::Not(a) => all(&[a]),
-                // Terms with lists have their own `Draft` variants, so they never reach this arm.
+                // Terms with lists have their own `TermDraft` variants, so they never reach this arm.
                 _ => 1,
             },
-            Draft::Sum(terms, _) => {
+            TermDraft::Sum(terms, _) => {
                 terms.iter().fold(1, |w: u32, t| w.saturating_add(self.weight(t.1)))
             }
-            Draft::Product(l) | Draft::Min(l) | Draft::Max(l) | Draft::And(l) | Draft::Or(l) => {
-                all(l)
-            }
+            TermDraft::Product(l)
+            | TermDraft::Min(l)
+            | TermDraft::Max(l)
+            | TermDraft::And(l)
+            | TermDraft::Or(l) => all(l),
         }
     }
 
-    fn store(&mut self, draft: Draft<'_>) -> Node {
+    fn store(&mut self, draft: TermDraft<'_>) -> Node {
         match draft {
-            Draft::Leaf(node) => node,
-            Draft::Sum(terms, constant) => {
+            TermDraft::Leaf(node) => node,
+            TermDraft::Sum(terms, constant) => {
                 let start = pool_index(self.terms.len());
                 self.terms.push((constant, Sym::from_u32(0)));
                 self.terms.extend_from_slice(terms);
                 Node::Sum(Range { start, len: pool_index(terms.len() + 1) })
             }
-            Draft::Product(l) => Node::Product(self.push_list(l)),
-            Draft::Min(l) => Node::Min(self.push_list(l)),
-            Draft::Max(l) => Node::Max(self.push_list(l)),
-            Draft::And(l) => Node::And(self.push_list(l)),
-            Draft::Or(l) => Node::Or(self.push_list(l)),
+            TermDraft::Product(l) => Node::Product(self.push_list(l)),
+            TermDraft::Min(l) => Node::Min(self.push_list(l)),
+            TermDraft::Max(l) => Node::Max(self.push_list(l)),
+            TermDraft::And(l) => Node::And(self.push_list(l)),
+            TermDraft::Or(l) => Node::Or(self.push_list(l)),
         }
     }
 
@@ -273,7 +277,7 @@ fn pool_index(len: usize) -> u32 {
         .expect("an arena cannot contain 2**32 or more entries, because they do not fit in memory")
 }
 
-fn hash_draft(draft: Draft<'_>) -> u64 {
+fn hash_draft(draft: TermDraft<'_>) -> u64 {
     let mut h = FxHasher::default();
     let list = |tag: u8, list: &[Sym], h: &mut FxHasher| {
         h.write_u8(tag);
@@ -282,8 +286,8 @@ fn hash_draft(draft: Draft<'_>) -> u64 {
         }
     };
     match draft {
-        Draft::Leaf(node) => hash_leaf(node, &mut h),
-        Draft::Sum(terms, constant) => {
+        TermDraft::Leaf(node) => hash_leaf(node, &mut h),
+        TermDraft::Sum(terms, constant) => {
             h.write_u8(32);
             constant.hash(&mut h);
             for &(coef, sym) in terms {
@@ -291,11 +295,11 @@ fn hash_draft(draft: Draft<'_>) -> u64 {
                 h.write_u32(sym.as_u32());
             }
         }
-        Draft::Product(l) => list(33, l, &mut h),
-        Draft::Min(l) => list(34, l, &mut h),
-        Draft::Max(l) => list(35, l, &mut h),
-        Draft::And(l) => list(36, l, &mut h),
-        Draft::Or(l) => list(37, l, &mut h),
+        TermDraft::Product(l) => list(33, l, &mut h),
+        TermDraft::Min(l) => list(34, l, &mut h),
+        TermDraft::Max(l) => list(35, l, &mut h),
+        TermDraft::And(l) => list(36, l, &mut h),
+        TermDraft::Or(l) => list(37, l, &mut h),
     }
     h.finish()
 }
@@ -318,7 +322,7 @@ fn hash_leaf(node: Node, h: &mut FxHasher) {
         Node::Not(a) => put(5, a, a),
         Node::BigAdd(a, b) => put(6, a, b),
         Node::BigMul(a, b) => put(7, a, b),
-        // Terms with lists have their own `Draft` variants, so they never reach this arm.
+        // Terms with lists have their own `TermDraft` variants, so they never reach this arm.
         Node::Sum(r)
         | Node::Product(r)
         | Node::Min(r)

@@ -198,12 +198,12 @@ struct Queue {
     process: u32,
     /// Whether the background thread could be started. If not, a thread that waits for LLVM's code compiles it itself.
     has_thread: bool,
-    shared: &'static Shared,
+    shared: &'static SharedQueue,
 }
 
 /// The part of the queue that the background thread shares with the threads that compile programs.
 #[derive(Default)]
-struct Shared {
+struct SharedQueue {
     /// The queued compilations, each with the earliest time at which it starts.
     waiting: Mutex<VecDeque<(Instant, Weak<Optimization>)>>,
     changed: Condvar,
@@ -213,10 +213,10 @@ impl Queue {
     /// Returns the queue of the process. The first call creates it and starts the background thread.
     fn get() -> &'static Queue {
         static QUEUE: OnceLock<Queue> = OnceLock::new();
-        static SHARED: OnceLock<Shared> = OnceLock::new();
+        static SHARED: OnceLock<SharedQueue> = OnceLock::new();
         pliant_llvm::process_lifetime::prepare();
         QUEUE.get_or_init(|| {
-            let shared = SHARED.get_or_init(Shared::default);
+            let shared = SHARED.get_or_init(SharedQueue::default);
             let thread = std::thread::Builder::new().name("pliant-llvm".into());
             let has_thread = thread.spawn(|| shared.work()).is_ok();
             Queue { process: process::id(), has_thread, shared }
@@ -243,7 +243,7 @@ impl Queue {
     }
 }
 
-impl Shared {
+impl SharedQueue {
     /// The main function of the background thread: runs the queued compilations, and never returns.
     fn work(&self) {
         // SAFETY: 0 stands for the calling thread.

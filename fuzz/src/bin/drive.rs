@@ -30,7 +30,7 @@ const MAX_KEPT_INPUTS: usize = 1024;
 
 /// The state that the parent and the child process share, in a file that both map into memory.
 #[repr(C)]
-struct Shared {
+struct SharedState {
     executions: AtomicU64,
     ran: AtomicU64,
     len: AtomicU64,
@@ -38,11 +38,11 @@ struct Shared {
 }
 
 /// Maps the file with the shared state into memory. Creates the file if it does not exist.
-fn map_shared(path: &Path) -> Result<&'static mut Shared, Box<dyn Error>> {
+fn map_shared(path: &Path) -> Result<&'static mut SharedState, Box<dyn Error>> {
     use std::os::fd::AsRawFd;
     let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
-    file.set_len(size_of::<Shared>() as u64)?;
-    let (access, size) = (libc::PROT_READ | libc::PROT_WRITE, size_of::<Shared>());
+    file.set_len(size_of::<SharedState>() as u64)?;
+    let (access, size) = (libc::PROT_READ | libc::PROT_WRITE, size_of::<SharedState>());
     // SAFETY: a new mapping of a file of this size, which is never unmapped.
     unsafe {
         let map =
@@ -50,7 +50,7 @@ fn map_shared(path: &Path) -> Result<&'static mut Shared, Box<dyn Error>> {
         if map == libc::MAP_FAILED {
             return Err(std::io::Error::last_os_error().into());
         }
-        Ok(&mut *map.cast::<Shared>())
+        Ok(&mut *map.cast::<SharedState>())
     }
 }
 
@@ -140,7 +140,7 @@ fn cpu_time(process: u32) -> Duration {
 /// Waits until the child ends or hangs, or until `end`. Returns the failure, if any.
 fn wait_for_child(
     child: &mut Child,
-    shared: &Shared,
+    shared: &SharedState,
     end: Instant,
 ) -> std::io::Result<Option<String>> {
     let (mut last_executions, mut last_progress, mut cpu_at_progress) =

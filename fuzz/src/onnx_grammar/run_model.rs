@@ -8,7 +8,7 @@ use pliant::{
 
 /// The last stage that a model reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reached {
+pub enum LastStage {
     /// The importer rejected the model.
     Rejected,
     /// The model was imported, but the compiler rejected it.
@@ -30,9 +30,9 @@ pub fn limits() -> Limits {
 ///
 /// # Errors
 /// A description of a bug of Pliant.
-pub fn run(bytes: &[u8]) -> Result<Reached, String> {
+pub fn run(bytes: &[u8]) -> Result<LastStage, String> {
     let Ok(file) = onnx::Model::from_bytes(bytes.to_vec(), limits()) else {
-        return Ok(Reached::Rejected);
+        return Ok(LastStage::Rejected);
     };
     let options = ImportOptions::default();
     let report = onnx::check(&file, &options);
@@ -48,22 +48,22 @@ pub fn run(bytes: &[u8]) -> Result<Reached, String> {
                     Err(format!("a problem without a message: {e:?}"))
                 }
                 None if e.problems.is_empty() => Err("an error without problems".into()),
-                None => Ok(Reached::Rejected),
+                None => Ok(LastStage::Rejected),
             };
         }
     };
     let model = match Model::compile(imported.module, &CompileOptions::default()) {
         Ok(model) => model,
         Err(e) if is_bug(&e) => return Err(format!("compile: {e}")),
-        Err(_) => return Ok(Reached::Imported),
+        Err(_) => return Ok(LastStage::Imported),
     };
     let Some(args) = model.inputs().iter().map(input).collect::<Option<Vec<Value>>>() else {
-        return Ok(Reached::Compiled);
+        return Ok(LastStage::Compiled);
     };
     match model.run("main", &args) {
-        Ok(_) => Ok(Reached::Ran),
+        Ok(_) => Ok(LastStage::Ran),
         Err(e) if is_bug(&e) => Err(format!("run: {e}")),
-        Err(_) => Ok(Reached::Failed),
+        Err(_) => Ok(LastStage::Failed),
     }
 }
 

@@ -59,15 +59,15 @@ def test_conformance(kind: str, name: str) -> None:
     for inputs, want in data:
         got = prepared.run([array_of(i) for i in inputs])
         wanted, given = [array_of(w) for w in want], list(got)
-        assert form(wanted) == form(given)
+        assert sequence_structure(wanted) == sequence_structure(given)
         Runner.assert_similar_outputs(flat(wanted), flat(given), case.rtol, case.atol)
 
 
-def form(value: Any) -> Any:
+def sequence_structure(value: Any) -> Any:
     """Returns the nested structure of a value: a list for each sequence, and ``None`` for anything
     else.
     """
-    return [form(v) for v in value] if isinstance(value, list | tuple) else None
+    return [sequence_structure(v) for v in value] if isinstance(value, list | tuple) else None
 
 
 def flat(value: Any) -> list[Any]:

@@ -25,7 +25,7 @@ const BATCH_DURATION: Duration = Duration::from_micros(100);
 
 /// The amount of work of one benchmark case: operations and memory reads.
 #[derive(Clone, Copy)]
-pub struct Work {
+pub struct Workload {
     /// The number of floating-point operations, in units of float32: a float64 operation counts as two.
     flops: f64,
     /// The number of bytes that must be read from memory.
@@ -42,21 +42,21 @@ enum Unit {
 }
 
 #[allow(dead_code, reason = "each benchmark has its own copy of this module")]
-impl Work {
+impl Workload {
     /// Creates the amount of work of `flops` float32 operations that read `bytes` bytes.
-    pub const fn single(flops: f64, bytes: f64) -> Work {
-        Work { flops, bytes, unit: Unit::Single }
+    pub const fn single(flops: f64, bytes: f64) -> Workload {
+        Workload { flops, bytes, unit: Unit::Single }
     }
 
     /// Creates the amount of work of `flops` float64 operations that read `bytes` bytes.
-    pub const fn double(flops: f64, bytes: f64) -> Work {
-        Work { flops: 2.0 * flops, bytes, unit: Unit::Double }
+    pub const fn double(flops: f64, bytes: f64) -> Workload {
+        Workload { flops: 2.0 * flops, bytes, unit: Unit::Double }
     }
 
     /// Creates the amount of work on `count` elements, which takes `flops` operations in total (in
     /// units of float32) and reads `bytes` bytes. The rate is printed in elements per second.
-    pub const fn elements(count: f64, flops: f64, bytes: f64) -> Work {
-        Work { flops, bytes, unit: Unit::Elements(count) }
+    pub const fn elements(count: f64, flops: f64, bytes: f64) -> Workload {
+        Workload { flops, bytes, unit: Unit::Elements(count) }
     }
 
     /// Formats the rate (work per second) for a measured time of `seconds` seconds.
@@ -105,7 +105,7 @@ impl Floor {
 
     /// Returns the minimum time of `work` in seconds at a peak rate of `peak` operations per
     /// second, and whether memory reads determine this time.
-    fn seconds(&mut self, work: Work, peak: f64) -> (f64, bool) {
+    fn seconds(&mut self, work: Workload, peak: f64) -> (f64, bool) {
         let threads = self.team.threads();
         let rate = *self.bandwidths.entry(work.bytes as u64).or_insert_with(|| {
             let round = |_| read_bandwidth((work.bytes as usize).max(4096), threads);
@@ -119,7 +119,7 @@ impl Floor {
 /// The measured times of one benchmark case.
 struct Measurement {
     name: String,
-    work: Work,
+    work: Workload,
     steps: usize,
     /// The duration of the fastest call, in seconds.
     best: f64,
@@ -190,12 +190,12 @@ impl<'a> Cases<'a> {
 
     /// Measures one benchmark case: calls `body` repeatedly.
     #[allow(dead_code, reason = "each benchmark has its own copy of this module")]
-    pub fn run(&mut self, name: &str, work: Work, body: impl FnMut()) {
+    pub fn run(&mut self, name: &str, work: Workload, body: impl FnMut()) {
         self.run_steps(name, work, 1, body);
     }
 
     /// Measures a benchmark case of `steps` steps per call of `body`; each step performs `work`.
-    pub fn run_steps(&mut self, name: &str, work: Work, steps: usize, mut body: impl FnMut()) {
+    pub fn run_steps(&mut self, name: &str, work: Workload, steps: usize, mut body: impl FnMut()) {
         let (mut best, mut batches) = (f64::INFINITY, Vec::new());
         let floor = &mut self.floor;
         self.group.bench_function(name, |b| {

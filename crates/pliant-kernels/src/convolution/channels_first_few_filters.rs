@@ -154,13 +154,13 @@ unsafe fn copy_planes(
     s: &Sizes,
     planes: &Planes,
 ) -> i64 {
-    struct Shared<'a>(&'a Planes);
+    struct SharedPlanes<'a>(&'a Planes);
     // SAFETY: each piece writes other elements of the planes.
-    unsafe impl Sync for Shared<'_> {}
-    let shared = Shared(planes);
+    unsafe impl Sync for SharedPlanes<'_> {}
+    let shared = SharedPlanes(planes);
     let lines = s.padded[0] * s.padded[1];
     let line = |index: usize| {
-        let (Shared(planes), batch) = (&shared, index / lines);
+        let (SharedPlanes(planes), batch) = (&shared, index / lines);
         let (z, y) = (index % lines / s.padded[1], index % s.padded[1]);
         // SAFETY: guaranteed by the caller; each piece writes another line of each channel.
         unsafe { copy_line(isa, c, s, planes.line(batch, z, y), planes, [batch, z, y]) };
@@ -225,13 +225,13 @@ unsafe fn compute(
     planes: Planes,
     weights: *const f32,
 ) -> i64 {
-    struct Shared(Planes, *const f32);
+    struct PlanesAndWeights(Planes, *const f32);
     // SAFETY: the pieces only read the planes and the weights.
-    unsafe impl Sync for Shared {}
-    let shared = Shared(planes, weights);
+    unsafe impl Sync for PlanesAndWeights {}
+    let shared = PlanesAndWeights(planes, weights);
     let run = for_isa!(isa, compute_line(args: &LineArgs<'_>)).0;
     let piece = |index: usize| {
-        let Shared(planes, weights) = &shared;
+        let PlanesAndWeights(planes, weights) = &shared;
         let args =
             LineArgs { line: Line::nth_part(c, s, index), planes: *planes, weights: *weights };
         // SAFETY: guaranteed by the caller; each piece writes another part of a line.

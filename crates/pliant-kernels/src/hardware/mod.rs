@@ -16,8 +16,8 @@ const ROUNDS: usize = 7;
 /// The stack size of measuring threads, in bytes.
 const STACK: usize = 2 << 20;
 
-/// The fastest round of a measurement.
-struct Best {
+/// The duration of one round of a measurement, or of its fastest round.
+struct RoundTime {
     time: Duration,
     /// The number of threads that ran: fewer than requested if the system could not start more
     /// threads.
@@ -26,16 +26,16 @@ struct Best {
 
 /// Measures the best time of `threads` threads that run concurrently, from a common start to the end of the last
 /// thread. Each thread first calls `prepare`, which is not timed, and then the function that `prepare` returned.
-fn best_of<P: FnMut()>(threads: usize, prepare: impl Fn() -> P + Sync) -> Best {
-    let all: Vec<Best> = (0..ROUNDS).map(|_| round(threads, &prepare)).collect();
+fn best_of<P: FnMut()>(threads: usize, prepare: impl Fn() -> P + Sync) -> RoundTime {
+    let all: Vec<RoundTime> = (0..ROUNDS).map(|_| round(threads, &prepare)).collect();
     // Rounds with fewer threads are not compared.
-    let threads = all.iter().map(|best| best.threads).max().unwrap_or(1);
-    let time = all.iter().filter(|best| best.threads == threads).map(|best| best.time).min();
-    Best { time: time.unwrap_or(Duration::MAX), threads }
+    let threads = all.iter().map(|round| round.threads).max().unwrap_or(1);
+    let time = all.iter().filter(|round| round.threads == threads).map(|round| round.time).min();
+    RoundTime { time: time.unwrap_or(Duration::MAX), threads }
 }
 
 /// Measures one round of [`best_of`]: runs all threads and returns the time.
-fn round<P: FnMut()>(threads: usize, prepare: &(impl Fn() -> P + Sync)) -> Best {
+fn round<P: FnMut()>(threads: usize, prepare: &(impl Fn() -> P + Sync)) -> RoundTime {
     let (ready, started) = (AtomicUsize::new(0), AtomicBool::new(false));
     let part = |wait: &dyn Fn()| {
         let mut run = prepare();
@@ -68,7 +68,7 @@ fn round<P: FnMut()>(threads: usize, prepare: &(impl Fn() -> P + Sync)) -> Best 
     let begin = spans.iter().map(|span| span.0).min();
     let end = spans.iter().map(|span| span.1).max();
     let time = end.zip(begin).map_or(Duration::MAX, |(end, begin)| end - begin);
-    Best { time, threads: spans.len() }
+    RoundTime { time, threads: spans.len() }
 }
 
 #[cfg(test)]

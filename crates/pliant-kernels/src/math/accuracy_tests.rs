@@ -249,7 +249,7 @@ fn ulps_double(got: f64, expected: f64) -> f64 {
 fn hardest_double(row: &MeasuredFn) -> (f64, f64) {
     let known = hardest_arguments::HARDEST.iter().find(|(name, _)| *name == row.name);
     let (_, known) = known.expect("every function has a list of hardest arguments");
-    let error = |&(x, y, error_of_y): &hardest_arguments::Known| {
+    let error = |&(x, y, error_of_y): &hardest_arguments::HardestArgument| {
         let unit = f64::from_bits(y.abs().max(f64::MIN_POSITIVE).to_bits() & 0x7ff0_0000_0000_0000);
         ((((row.double)(x) - y) - error_of_y) / (unit * f64::EPSILON)).abs()
     };

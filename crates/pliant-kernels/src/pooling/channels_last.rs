@@ -9,7 +9,7 @@ use std::ops::Range;
 use pliant_exec::abi::{STATUS_CANCELLED, STATUS_OK};
 use pliant_machine::isa::isa;
 
-use super::{Max, Mean, Reduction, Windows, strided};
+use super::{Max, Mean, Reduction, Windows, strided_addresses};
 use crate::algorithm_selection::partition::copied_unit;
 use crate::matmul::work_partition::parallel_for;
 use crate::simd::{MathLanes, for_isa};
@@ -142,9 +142,9 @@ impl Window {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let mut values = [C::start(); V];
-            for plane in strided(self.from, self.counts[0], self.steps[0]) {
-                for row in strided(plane, self.counts[1], self.steps[1]) {
-                    for element in strided(row, self.counts[2], self.steps[2]) {
+            for plane in strided_addresses(self.from, self.counts[0], self.steps[0]) {
+                for row in strided_addresses(plane, self.counts[1], self.steps[1]) {
+                    for element in strided_addresses(row, self.counts[2], self.steps[2]) {
                         for v in 0..V {
                             let x = L::load(element.add(channel + v * L::N));
                             values[v] = C::add(values[v], x);
@@ -173,9 +173,9 @@ impl Window {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let mut value = C::start();
-            for plane in strided(self.from, self.counts[0], self.steps[0]) {
-                for row in strided(plane, self.counts[1], self.steps[1]) {
-                    for element in strided(row, self.counts[2], self.steps[2]) {
+            for plane in strided_addresses(self.from, self.counts[0], self.steps[0]) {
+                for row in strided_addresses(plane, self.counts[1], self.steps[1]) {
+                    for element in strided_addresses(row, self.counts[2], self.steps[2]) {
                         value = C::add(value, L::load_first(element.add(channel), count));
                     }
                 }

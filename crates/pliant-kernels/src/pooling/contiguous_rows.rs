@@ -12,7 +12,7 @@ use pliant_exec::abi::{STATUS_CANCELLED, STATUS_OK};
 use pliant_kernel_api::kernels::pooling::{MAX_WINDOW_COLUMNS, MAX_WINDOW_SPAN};
 use pliant_machine::isa::isa;
 
-use super::{Max, Mean, Reduction, WIDEST, Windows, strided};
+use super::{Max, Mean, Reduction, WIDEST, Windows, strided_addresses};
 use crate::algorithm_selection::partition::copied_unit;
 use crate::matmul::work_partition::parallel_for;
 use crate::simd::{MathLanes, for_isa};
@@ -429,9 +429,11 @@ unsafe fn reduce<L: MathLanes<Elem = f32>, C: Reduction<L>>(
             _ if count >= L::N => reduce_at::<L, C, 1>(window_rows, column, to, [count - L::N]),
             rest => {
                 let mut value = C::start();
-                for plane in strided(window_rows.from, window_rows.counts[0], window_rows.steps[0])
+                for plane in
+                    strided_addresses(window_rows.from, window_rows.counts[0], window_rows.steps[0])
                 {
-                    for row in strided(plane, window_rows.counts[1], window_rows.steps[1]) {
+                    for row in strided_addresses(plane, window_rows.counts[1], window_rows.steps[1])
+                    {
                         value = C::add(value, L::load_first(row.add(column), rest));
                     }
                 }
@@ -456,8 +458,10 @@ unsafe fn reduce_at<L: MathLanes<Elem = f32>, C: Reduction<L>, const V: usize>(
     // SAFETY: guaranteed by the caller.
     unsafe {
         let mut values = [C::start(); V];
-        for plane in strided(window_rows.from, window_rows.counts[0], window_rows.steps[0]) {
-            for row in strided(plane, window_rows.counts[1], window_rows.steps[1]) {
+        for plane in
+            strided_addresses(window_rows.from, window_rows.counts[0], window_rows.steps[0])
+        {
+            for row in strided_addresses(plane, window_rows.counts[1], window_rows.steps[1]) {
                 for v in 0..V {
                     values[v] = C::add(values[v], L::load(row.add(column + at[v])));
                 }

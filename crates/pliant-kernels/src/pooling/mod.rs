@@ -87,7 +87,11 @@ impl Strides {
 
 /// The addresses of `count` elements with a stride of `step` elements.
 #[inline(always)]
-fn strided(first: *const f32, count: usize, step: isize) -> impl Iterator<Item = *const f32> {
+fn strided_addresses(
+    first: *const f32,
+    count: usize,
+    step: isize,
+) -> impl Iterator<Item = *const f32> {
     (0..count).map(move |i| first.wrapping_offset((i as isize).wrapping_mul(step)))
 }
 

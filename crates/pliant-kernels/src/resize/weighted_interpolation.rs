@@ -19,7 +19,7 @@ use crate::scratch_memory::Scratch;
 use crate::simd::lane_permutation::Permute;
 use crate::simd::{for_isa, load};
 use crate::vector_math::half_conversions::{
-    NarrowFn, WidenFn, narrow, narrow_bf16, widen, widen_bf16,
+    NarrowFn, WidenFn, narrow_bf16, select_f16_to_f32, select_f32_to_f16, widen_bf16,
 };
 
 thread_local! {
@@ -71,7 +71,9 @@ struct Conversion {
 impl Conversion {
     fn of(dtype: DType, isa: Isa) -> Option<Conversion> {
         match dtype {
-            DType::Float16 => Some(Conversion { widen: widen(isa), narrow: narrow(isa) }),
+            DType::Float16 => {
+                Some(Conversion { widen: select_f16_to_f32(isa), narrow: select_f32_to_f16(isa) })
+            }
             DType::BFloat16 => Some(Conversion { widen: widen_bf16, narrow: narrow_bf16 }),
             _ => None,
         }

@@ -161,7 +161,7 @@ scalar_conversions! {
 }
 
 /// Returns the function that converts float16 to float32 with an instruction set.
-pub fn widen(isa: Isa) -> WidenFn {
+pub fn select_f16_to_f32(isa: Isa) -> WidenFn {
     match isa.vectors() {
         #[cfg(target_arch = "x86_64")]
         Vectors::Avx512 => x86::widen_avx512,
@@ -172,7 +172,7 @@ pub fn widen(isa: Isa) -> WidenFn {
 }
 
 /// Returns the function that converts float32 to float16 with an instruction set.
-pub fn narrow(isa: Isa) -> NarrowFn {
+pub fn select_f32_to_f16(isa: Isa) -> NarrowFn {
     match isa.vectors() {
         #[cfg(target_arch = "x86_64")]
         Vectors::Avx512 => x86::narrow_avx512,

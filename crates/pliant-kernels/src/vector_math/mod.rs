@@ -211,11 +211,11 @@ fn accumulation<F: Binary>(dtype: DType, isa: Isa) -> usize {
 /// # Panics
 /// There is no such function. A test checks that all declared functions exist.
 fn conversion(from: DType, to: DType, isa: Isa) -> usize {
-    use half_conversions::{narrow, narrow_bf16, widen, widen_bf16};
+    use half_conversions::{narrow_bf16, select_f16_to_f32, select_f32_to_f16, widen_bf16};
     use integer_conversions::to_integer;
     match (from, to) {
-        (DType::Float16, DType::Float32) => widen(isa) as usize,
-        (DType::Float32, DType::Float16) => narrow(isa) as usize,
+        (DType::Float16, DType::Float32) => select_f16_to_f32(isa) as usize,
+        (DType::Float32, DType::Float16) => select_f32_to_f16(isa) as usize,
         (DType::BFloat16, DType::Float32) => widen_bf16 as *const () as usize,
         (DType::Float32, DType::BFloat16) => narrow_bf16 as *const () as usize,
         (DType::Float32, DType::Int8) => to_integer::<i8>(isa) as usize,

@@ -147,8 +147,18 @@ fn half_conversions_match_scalar_conversions() {
             let restored = Guarded::new(&vec![0u16; n], true);
             // SAFETY: the slices have that many elements.
             unsafe {
-                half_conversions::widen(isa)(null(), wide.as_ptr(), from.as_ptr(), n as i64);
-                half_conversions::narrow(isa)(null(), restored.as_ptr(), wide.as_ptr(), n as i64);
+                half_conversions::select_f16_to_f32(isa)(
+                    null(),
+                    wide.as_ptr(),
+                    from.as_ptr(),
+                    n as i64,
+                );
+                half_conversions::select_f32_to_f16(isa)(
+                    null(),
+                    restored.as_ptr(),
+                    wide.as_ptr(),
+                    n as i64,
+                );
             }
             for ((&bits, &x), &restored) in
                 from.values().iter().zip(wide.values()).zip(restored.values())
@@ -163,7 +173,12 @@ fn half_conversions_match_scalar_conversions() {
         let out = Guarded::new(&vec![0u16; ties.len()], true);
         // SAFETY: as above.
         unsafe {
-            half_conversions::narrow(isa)(null(), out.as_ptr(), ties.as_ptr(), ties.len() as i64)
+            half_conversions::select_f32_to_f16(isa)(
+                null(),
+                out.as_ptr(),
+                ties.as_ptr(),
+                ties.len() as i64,
+            )
         };
         for (&x, &got) in ties.iter().zip(out.values()) {
             assert_eq!(i32::from(got), pliant_kernels::scalar_math::f32_to_f16(x), "{x:e} {isa:?}");

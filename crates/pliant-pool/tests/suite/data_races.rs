@@ -7,14 +7,14 @@ use crate::on_four_threads;
 use pliant_pool::Team;
 
 /// Numbers to which several threads write. No two threads write the same number in one loop.
-struct Shared(Vec<UnsafeCell<u64>>);
+struct SharedNumbers(Vec<UnsafeCell<u64>>);
 
 // SAFETY: the loops below write disjoint numbers and read only those of a loop that has ended.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for SharedNumbers {}
 
-impl Shared {
-    fn zeros(count: usize) -> Shared {
-        Shared((0..count).map(|_| UnsafeCell::new(0)).collect())
+impl SharedNumbers {
+    fn zeros(count: usize) -> SharedNumbers {
+        SharedNumbers((0..count).map(|_| UnsafeCell::new(0)).collect())
     }
 
     fn get(&self, at: usize) -> u64 {
@@ -31,7 +31,7 @@ impl Shared {
 /// Runs `rounds` loops. Each loop reads the numbers that the previous loop wrote, in reverse order,
 /// so that threads read data of other threads.
 fn hand_over(team: &Team, count: usize, rounds: u64) {
-    let (mut from, mut to) = (Shared::zeros(count), Shared::zeros(count));
+    let (mut from, mut to) = (SharedNumbers::zeros(count), SharedNumbers::zeros(count));
     for round in 0..rounds {
         team.parallel_for(count, 1, &|range| {
             for at in range {

@@ -167,12 +167,12 @@ pub fn use_chains<'py>(block: &Bound<'py, BindingBlock>) -> Result<Vec<UseChain<
 }
 
 /// A variable, the variables whose bound values use it, and the value bound to the variable itself.
-type Use<'py> = (Bound<'py, PyAny>, Vec<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
+type VarUses<'py> = (Bound<'py, PyAny>, Vec<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
 
 /// Returns the variables of the function that contains an expression, parameters first. Each variable comes with the variables
 /// whose bound values use it, and with its own bound value. The list is empty for an expression that belongs to no function.
 #[pyfunction]
-pub fn uses_around<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Use<'py>>> {
+pub fn uses_around<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<VarUses<'py>>> {
     let node = required_operand(expr)?;
     let Node::InFunc(owner, _) = node.get() else { return Ok(Vec::new()) };
     let rows: Vec<_> = {

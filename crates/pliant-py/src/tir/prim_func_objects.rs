@@ -23,7 +23,7 @@ pub struct ObjectMap {
 /// The Python objects that several functions share because the functions differ only in their
 /// attributes.
 #[derive(Default)]
-struct Shared {
+struct SharedObjects {
     objects: ObjectMap,
     body: OnceLock<Py<PrimFuncBody>>,
 }
@@ -32,7 +32,7 @@ struct Shared {
 pub struct PrimFuncObjects {
     /// The function. Its address is the key in the registry, so it must stay alive as long as this value.
     pub func: Arc<PrimFunc>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedObjects>,
 }
 
 /// Locks the registry of all live [`PrimFuncObjects`], by the addresses of their functions.
@@ -57,10 +57,10 @@ impl PrimFuncObjects {
 
     /// Registers a new function, whose variables and buffers are represented by the given Python objects.
     pub fn with_objects(func: PrimFunc, objects: ObjectMap) -> Arc<PrimFuncObjects> {
-        Self::register(Arc::new(func), Arc::new(Shared { objects, body: OnceLock::new() }))
+        Self::register(Arc::new(func), Arc::new(SharedObjects { objects, body: OnceLock::new() }))
     }
 
-    fn register(func: Arc<PrimFunc>, shared: Arc<Shared>) -> Arc<PrimFuncObjects> {
+    fn register(func: Arc<PrimFunc>, shared: Arc<SharedObjects>) -> Arc<PrimFuncObjects> {
         let address = Arc::as_ptr(&func) as usize;
         let objects = Arc::new(PrimFuncObjects { func, shared });
         let mut registry = registry();

@@ -13,6 +13,7 @@ use pliant_kernel_api::host_function_names;
 use pliant_tensor::Tensor;
 use pliant_vm::{CheckKind, Value, VmError, register_func, register_library_func};
 
+/// The result of a host function.
 type Outcome = Result<Value, VmError>;
 type HostFn = fn(&[Value]) -> Outcome;
 type InterruptibleHostFn = fn(&KernelRuntime, &[Value]) -> Outcome;

@@ -11,7 +11,7 @@ use super::if_statements::{Cond, assigned_anywhere};
 use super::jump_statements::{Counter, Exit, Exits, Iteration, LoopResult, may_exit};
 use super::loop_state::State;
 use super::range_calls::LoopRange;
-use super::statements::{Flow, Rest};
+use super::statements::{Flow, RemainingStmts};
 use super::{FuncParser, Local};
 use crate::python::ast::{Expr, ExprKind, Range, Stmt, StmtKind};
 use crate::script_errors::{ErrorKind, Res};
@@ -213,7 +213,7 @@ impl<'s> FuncParser<'_, 's> {
         }
         // Reaching the end of the body ends the iteration, also in branches.
         let end = [Stmt { kind: StmtKind::Other("continue"), range }];
-        let rest = Rest { stmts: &end, next: None };
+        let rest = RemainingStmts { stmts: &end, next: None };
         let flow = self.stmts_then(body, may_exit(body).then_some(&rest));
         for name in &assigned {
             if let Some(count) = self.carried.get_mut(name) {

@@ -13,7 +13,7 @@ use pliant_sym::Proof;
 use rustc_hash::FxHashSet;
 
 use super::jump_statements::always_exits;
-use super::statements::{Flow, Rest};
+use super::statements::{Flow, RemainingStmts};
 use super::unresolved_values::Val;
 use super::{FuncParser, Local};
 use crate::python::ast::{Expr, Range, Stmt, StmtKind};
@@ -93,7 +93,7 @@ impl<'s> FuncParser<'_, 's> {
         cond: &Expr<'s>,
         then: &[Stmt<'s>],
         otherwise: &[Stmt<'s>],
-        rest: &Rest<'_, 's>,
+        rest: &RemainingStmts<'_, 's>,
     ) -> Res<Flow> {
         if self.b.in_dataflow() {
             let message = "'if' is not allowed in a dataflow block";
@@ -300,7 +300,7 @@ impl<'s> FuncParser<'_, 's> {
         &mut self,
         body: &[Stmt<'s>],
         joined: &[&'s str],
-        rest: Option<&Rest<'_, 's>>,
+        rest: Option<&RemainingStmts<'_, 's>>,
     ) -> Res<Branch<'s>> {
         self.branch_of(|p| match p.branch_body(body, joined, rest)? {
             BranchEnd::Names if joined.is_empty() && rest.is_some() => Ok(BranchEnd::Names),
@@ -335,7 +335,7 @@ impl<'s> FuncParser<'_, 's> {
         &mut self,
         body: &[Stmt<'s>],
         joined: &[&'s str],
-        rest: Option<&Rest<'_, 's>>,
+        rest: Option<&RemainingStmts<'_, 's>>,
     ) -> Res<BranchEnd> {
         if let ([name], Some((last, before))) = (joined, body.split_last())
             && let Some((target, value)) = plain_assignment(last)

@@ -12,7 +12,7 @@ use pliant_ir::{DType, Sym};
 use pliant_tensor::Tensor;
 
 use super::if_statements::BranchEnd;
-use super::statements::{Flow, Rest};
+use super::statements::{Flow, RemainingStmts};
 use super::{FuncParser, Local};
 use crate::python::ast::{Expr, ExprKind, Range, Stmt, StmtKind};
 use crate::script_errors::{ErrorKind, Reported, Res};
@@ -208,7 +208,11 @@ impl<'s> FuncParser<'_, 's> {
     }
 
     /// Parses a loop that may return from the function, and the statements after it, which run if the loop did not return.
-    pub(super) fn returning_loop(&mut self, stmt: &Stmt<'s>, rest: &Rest<'_, 's>) -> Res<Flow> {
+    pub(super) fn returning_loop(
+        &mut self,
+        stmt: &Stmt<'s>,
+        rest: &RemainingStmts<'_, 's>,
+    ) -> Res<Flow> {
         let Some(result) = self.loop_stmt(stmt)? else {
             return self.stmts_then(rest.stmts, rest.next);
         };

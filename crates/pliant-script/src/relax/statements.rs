@@ -23,11 +23,11 @@ pub(super) enum Flow {
 
 /// The statements of a function that remain after a nested list of statements, as a linked list.
 /// Each element contains the statements of one nesting level, the innermost first.
-pub(super) struct Rest<'a, 's> {
+pub(super) struct RemainingStmts<'a, 's> {
     /// The statements directly after the list, at the same level.
     pub stmts: &'a [Stmt<'s>],
     /// The remaining statements after `stmts`, at the enclosing level.
-    pub next: Option<&'a Rest<'a, 's>>,
+    pub next: Option<&'a RemainingStmts<'a, 's>>,
 }
 
 impl<'s> FuncParser<'_, 's> {
@@ -45,7 +45,7 @@ impl<'s> FuncParser<'_, 's> {
     pub(super) fn stmts_then(
         &mut self,
         stmts: &[Stmt<'s>],
-        rest: Option<&Rest<'_, 's>>,
+        rest: Option<&RemainingStmts<'_, 's>>,
     ) -> Res<Flow> {
         let mut failed = false;
         let mut at = 0;
@@ -53,12 +53,12 @@ impl<'s> FuncParser<'_, 's> {
             at += 1;
             let flow = match &stmt.kind {
                 StmtKind::If(cond, a, b) if exits_early(a, b) => {
-                    let rest = Rest { stmts: &stmts[at..], next: rest };
+                    let rest = RemainingStmts { stmts: &stmts[at..], next: rest };
                     let flow = self.returning_if(stmt, cond, a, b, &rest);
                     return if failed { Err(Reported) } else { flow };
                 }
                 _ if is_returning_loop(stmt) => {
-                    let rest = Rest { stmts: &stmts[at..], next: rest };
+                    let rest = RemainingStmts { stmts: &stmts[at..], next: rest };
                     let flow = self.returning_loop(stmt, &rest);
                     return if failed { Err(Reported) } else { flow };
                 }

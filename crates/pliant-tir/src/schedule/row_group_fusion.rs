@@ -14,7 +14,7 @@ use super::loop_nest_stages::{Access, Item, Stage, is_var};
 use crate::statement_traversal::{ExprRewriter, direct_exprs, for_each_stmt, map_stmts};
 
 /// An access to a buffer by a row group: (index of the stage in the group, indices of the element).
-type Use = (usize, Box<[Expr]>);
+type BufferAccess = (usize, Box<[Expr]>);
 
 /// A row group: stages that are fused into one parallel loop over rows.
 pub struct Group {
@@ -22,7 +22,7 @@ pub struct Group {
     /// The buffers that the stages of the group write.
     written: FxHashSet<Buffer>,
     /// The reads and writes of each buffer by the stages of the group.
-    users: FxHashMap<Buffer, Vec<Use>>,
+    users: FxHashMap<Buffer, Vec<BufferAccess>>,
     /// The number of leading axes that all stages of the group share. The parallel loop of the group runs over these axes.
     shared: usize,
     /// The index of the group's first stage, in the list of the function's stages and other statements.

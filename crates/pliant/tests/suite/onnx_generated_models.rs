@@ -5,7 +5,7 @@ use std::path::Path;
 use prost::Message;
 
 use crate::onnx_grammar::model;
-use crate::onnx_grammar::run_model::{Reached, run};
+use crate::onnx_grammar::run_model::{LastStage, run};
 
 /// Returns 20 to 519 random bytes, from a xorshift generator.
 fn random_bytes(seed: u64) -> Vec<u8> {
@@ -25,7 +25,7 @@ fn generated_models_run_or_are_rejected() {
     let mut ran = 0;
     for seed in 1..1500 {
         match run(&model(&random_bytes(seed)).encode_to_vec()) {
-            Ok(reached) => ran += usize::from(reached == Reached::Ran),
+            Ok(reached) => ran += usize::from(reached == LastStage::Ran),
             Err(bug) => panic!("seed {seed}: {bug}"),
         }
     }

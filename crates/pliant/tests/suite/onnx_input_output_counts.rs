@@ -5,7 +5,7 @@ use prost::Message;
 
 use crate::onnx_grammar::newest_version;
 use crate::onnx_grammar::operator_schemas::{Schema, schemas};
-use crate::onnx_grammar::run_model::{Reached, run};
+use crate::onnx_grammar::run_model::{LastStage, run};
 use crate::onnx_grammar::single_node::{Case, usual_inputs};
 
 /// Returns the newest version of each ONNX operator.
@@ -57,7 +57,7 @@ fn output_variants<'s>(case: &Case<'s>) -> Vec<Case<'s>> {
 }
 
 /// Runs each case. Adds the failures to `bugs`, and returns the stage that each case without a failure reached.
-fn run_cases(cases: &[Case<'_>], bugs: &mut Vec<String>) -> Vec<Reached> {
+fn run_cases(cases: &[Case<'_>], bugs: &mut Vec<String>) -> Vec<LastStage> {
     let mut stages = Vec::new();
     for case in cases {
         let bytes = case.model().encode_to_vec();
@@ -82,7 +82,7 @@ fn any_number_of_inputs_runs_or_is_rejected() {
         let mut cases = vec![case.clone()];
         cases.extend(input_variants(&case));
         let reached = run_cases(&cases, &mut bugs);
-        ran.extend((reached.first() == Some(&Reached::Ran)).then(|| schema.full_name()));
+        ran.extend((reached.first() == Some(&LastStage::Ran)).then(|| schema.full_name()));
         let constant = Case { constant: true, ..case };
         run_cases(&input_variants(&constant), &mut bugs);
     }
@@ -107,7 +107,7 @@ fn operators_of_domains_that_are_not_imported_are_rejected() {
         let mut cases = input_variants(&case);
         cases.extend(output_variants(&case));
         let reached = run_cases(&cases, &mut bugs);
-        assert!(reached.iter().all(|r| *r == Reached::Rejected), "{}", schema.full_name());
+        assert!(reached.iter().all(|r| *r == LastStage::Rejected), "{}", schema.full_name());
     }
     assert_no_bugs(&bugs);
 }

@@ -69,7 +69,7 @@ pub(super) fn output_transform(isa: Isa, algorithm: Winograd) -> unsafe fn(&Outp
 #[inline(always)]
 unsafe fn inputs_2<L: MathLanes<Elem = f32>>(t: &Inputs) {
     // SAFETY: guaranteed by the caller.
-    unsafe { transform_inputs::<L, Two, 4, 2>(t) }
+    unsafe { transform_inputs::<L, F2x2, 4, 2>(t) }
 }
 
 /// Applies the output transform of F(2x2, 3x3) to one tile.
@@ -79,7 +79,7 @@ unsafe fn inputs_2<L: MathLanes<Elem = f32>>(t: &Inputs) {
 #[inline(always)]
 unsafe fn outputs_2<L: MathLanes<Elem = f32>>(t: &Outputs) {
     // SAFETY: guaranteed by the caller.
-    unsafe { transform_outputs::<L, Two, 4, 2>(t) }
+    unsafe { transform_outputs::<L, F2x2, 4, 2>(t) }
 }
 
 /// Applies the input transform of F(4x4, 3x3) to one tile.
@@ -89,7 +89,7 @@ unsafe fn outputs_2<L: MathLanes<Elem = f32>>(t: &Outputs) {
 #[inline(always)]
 unsafe fn inputs_4<L: MathLanes<Elem = f32>>(t: &Inputs) {
     // SAFETY: guaranteed by the caller.
-    unsafe { transform_inputs::<L, Four, 6, 4>(t) }
+    unsafe { transform_inputs::<L, F4x4, 6, 4>(t) }
 }
 
 /// Applies the output transform of F(4x4, 3x3) to one tile.
@@ -99,7 +99,7 @@ unsafe fn inputs_4<L: MathLanes<Elem = f32>>(t: &Inputs) {
 #[inline(always)]
 unsafe fn outputs_4<L: MathLanes<Elem = f32>>(t: &Outputs) {
     // SAFETY: guaranteed by the caller.
-    unsafe { transform_outputs::<L, Four, 6, 4>(t) }
+    unsafe { transform_outputs::<L, F4x4, 6, 4>(t) }
 }
 
 /// The one-dimensional transforms of a Winograd algorithm with `N` inputs and `M` results per tile
@@ -120,9 +120,9 @@ trait Transforms<const N: usize, const M: usize> {
 }
 
 /// The one-dimensional Winograd transforms of F(2x2, 3x3).
-struct Two;
+struct F2x2;
 
-impl Transforms<4, 2> for Two {
+impl Transforms<4, 2> for F2x2 {
     /// The input transform of F(2x2, 3x3) in one dim: returns `d0 - d2, d1 + d2, d2 - d1, d1 - d3`.
     #[inline(always)]
     unsafe fn input<L: MathLanes>(d: [L; 4]) -> [L; 4] {
@@ -139,9 +139,9 @@ impl Transforms<4, 2> for Two {
 }
 
 /// The one-dimensional Winograd transforms of F(4x4, 3x3).
-struct Four;
+struct F4x4;
 
-impl Transforms<6, 4> for Four {
+impl Transforms<6, 4> for F4x4 {
     /// The input transform of F(4x4, 3x3) in one dim. Returns `4 d0 - 5 d2 + d4`, then the sum and
     /// the difference of `d4 - 4 d2` and `d3 - 4 d1`, then the sum and the difference of `d4 - d2`
     /// and `2 (d3 - d1)`, then `4 d1 - 5 d3 + d5`.

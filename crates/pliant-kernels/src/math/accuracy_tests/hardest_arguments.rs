@@ -4,10 +4,10 @@
 //! digits (mpmath) and are stored as sums of two float64 numbers.
 
 /// An argument, the rounded function value, and the rounding error of this value.
-pub type Known = (f64, f64, f64);
+pub type HardestArgument = (f64, f64, f64);
 
 /// Pairs of a function's name and its hardest arguments (those with the largest errors).
-pub const HARDEST: &[(&str, &[Known])] = &[
+pub const HARDEST: &[(&str, &[HardestArgument])] = &[
     (
         "exp",
         &[
