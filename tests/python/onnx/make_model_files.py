@@ -146,7 +146,7 @@ def a_missing_output() -> ModelProto:
 
 
 @attack("another value")
-def a_value_made_twice() -> ModelProto:
+def duplicate_value_definition() -> ModelProto:
     return model([node("Relu", "x", "y"), node("Exp", "x", "y")])
 
 
@@ -205,7 +205,7 @@ def too_many_inputs() -> ModelProto:
 
 
 @attack("the newest known version is 28")
-def an_opset_to_come() -> ModelProto:
+def future_opset() -> ModelProto:
     made = model([node("Relu", "x", "y")])
     made.opset_import[0].version = 2**62
     return made
@@ -321,7 +321,7 @@ def functions_that_multiply() -> ModelProto:
 
 
 @attack("no location")
-def external_data_without_a_place() -> ModelProto:
+def missing_external_data_location() -> ModelProto:
     def change(w: TensorProto) -> None:
         w.ClearField("raw_data")
         w.data_location = TensorProto.EXTERNAL
@@ -372,7 +372,7 @@ def no_graph() -> bytes:
 
 
 @attack("not an ONNX model")
-def cut_off() -> bytes:
+def truncated_file() -> bytes:
     return model([node("Relu", "x", "y")]).SerializeToString()[:-7]
 
 

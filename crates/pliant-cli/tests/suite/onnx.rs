@@ -23,7 +23,7 @@ fn check_reports_problems_and_writes_reduced_models() {
     let (code, out, _) = pliant(&["check", &reduced_model]);
     assert_eq!(code, 1);
     assert!(out.contains("Frobnicate"), "{out}");
-    let (code, _, err) = pliant(&["check", &file("attacks/cut_off")]);
+    let (code, _, err) = pliant(&["check", &file("attacks/truncated_file")]);
     assert_eq!(code, 1);
     assert!(err.contains("not an ONNX model"), "{err}");
     let (code, out, err) = pliant(&["check", &unknown, &file("corpus/onnx/shapes")]);
