@@ -1,4 +1,4 @@
-//! The packed functions `pliant.gemm`: matmuls with bias and activation, which the offload backend `gemm` calls.
+//! The library functions `pliant.gemm`: matmuls with bias and activation, which the offload backend `gemm` calls.
 //!
 //! `pliant.gemm[.t][.bias][.activation](x, w[, bias], out)`: `out = activation(x @ w + bias)`,
 //! float32 or float64. `x` has two dims or more; `w` is a matrix, or has as many dims as `x` and
@@ -46,7 +46,7 @@ fn gemm_variants() -> Vec<(String, GemmVariant)> {
     out
 }
 
-/// Registers all variants of `pliant.gemm` as packed functions. Functions that the user has registered under these names are kept.
+/// Registers all variants of `pliant.gemm` as library functions. Functions that the user has registered under these names are kept.
 pub(crate) fn register() {
     for (name, variant) in gemm_variants() {
         let func = Arc::new(move |runtime: &KernelRuntime, args: &[Value]| {

@@ -6,7 +6,7 @@
 //! | `program` | [`Program`]: a program that was compiled ahead of time |
 //! | [`c_interface`] | the same for C; `include/pliant.h` documents it |
 //! | `error` | [`RuntimeError`] |
-//! | `gemm_functions` | the packed functions `pliant.gemm`, matmuls with bias and activation |
+//! | `gemm_functions` | the library functions `pliant.gemm`, matmuls with bias and activation |
 //! | `host_functions` | the host functions that imported ONNX models call |
 //! | `named_values` | inputs and results by name |
 //! | [`npy`] | reads and writes NumPy's `.npy` files |
@@ -33,16 +33,16 @@ pub use pliant_vm::{RunOptions, Value, VmOptions};
 pub use program::{Program, SHARED_LIBRARY_SYMBOL};
 pub use signature::{Dim, Signature, ValueInfo};
 
-/// A group of packed functions of this crate that are registered together.
+/// A group of host functions of this crate that are registered together.
 #[derive(Clone, Copy, Debug)]
 pub struct HostFunctionGroup {
     /// The name of the group.
     pub name: &'static str,
-    /// Whether the group contains the packed function with this name.
+    /// Whether the group contains the host function with this name.
     pub contains: fn(&str) -> bool,
 }
 
-/// The groups of packed functions of this crate. A program that was compiled ahead of time registers those that it calls.
+/// The groups of host functions of this crate. A program that was compiled ahead of time registers those that it calls.
 pub static HOST_FUNCTION_GROUPS: &[HostFunctionGroup] = &[
     HostFunctionGroup {
         name: "gemm",
@@ -54,21 +54,21 @@ pub static HOST_FUNCTION_GROUPS: &[HostFunctionGroup] = &[
     },
 ];
 
-/// Registers the packed functions `pliant.gemm` (the group `gemm`). Functions that the user has registered under these names are
+/// Registers the library functions `pliant.gemm` (the group `gemm`). Functions that the user has registered under these names are
 /// kept.
 #[unsafe(no_mangle)]
 pub extern "C" fn pliant_register_gemm_functions() {
     gemm_functions::register();
 }
 
-/// Registers the packed functions that imported ONNX models call (the group `onnx`). Functions that the user has registered under
+/// Registers the host functions that imported ONNX models call (the group `onnx`). Functions that the user has registered under
 /// these names are kept.
 #[unsafe(no_mangle)]
 pub extern "C" fn pliant_register_onnx_functions() {
     host_functions::register();
 }
 
-/// Registers all packed functions of this crate. Functions that the user has registered under these names are kept.
+/// Registers all host functions of this crate. Functions that the user has registered under these names are kept.
 pub fn register_host_functions() {
     pliant_register_gemm_functions();
     pliant_register_onnx_functions();

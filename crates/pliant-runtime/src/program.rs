@@ -166,7 +166,7 @@ fn check_cpu(description: &ProgramDescription) -> Result<(), RuntimeError> {
     )))
 }
 
-/// Stores the addresses of functions that are found by name in the program's table of imports, and registers the packed functions
+/// Stores the addresses of functions that are found by name in the program's table of imports, and registers the host functions
 /// of this crate that the program calls.
 ///
 /// # Safety

@@ -160,7 +160,7 @@ impl CompiledModule {
     /// Creates a VM that runs the program.
     ///
     /// # Errors
-    /// `Runtime` if packed functions are not registered; the error names them.
+    /// `Runtime` if host functions are not registered; the error names them.
     pub fn vm(&self) -> Result<VirtualMachine, Error> {
         let team = self.0.threads.and_then(pliant_pool::shared_team);
         self.vm_with(VmOptions { team, ..VmOptions::default() })
@@ -171,7 +171,7 @@ impl CompiledModule {
     /// # Errors
     /// The errors of [`vm`](Self::vm).
     pub fn vm_with(&self, options: VmOptions) -> Result<VirtualMachine, Error> {
-        crate::library_packed_functions::register_library();
+        crate::library_host_functions::register_library();
         let (executable, kernels) = (self.0.executable.clone(), self.0.kernels.clone());
         let trim = self.0.trim.0 == OnDrop::Trim;
         Ok(VirtualMachine::with_options(executable, kernels, VmOptions { trim, ..options })?)

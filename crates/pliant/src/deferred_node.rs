@@ -1,4 +1,4 @@
-//! The packed function `pliant.onnx.node`: imports an ONNX node at run time for the operands that it is called with, and runs it
+//! The library function `pliant.onnx.node`: imports an ONNX node at run time for the operands that it is called with, and runs it
 //! ([`pliant_onnx::DeferredNode`]).
 //!
 //! A node is compiled once for each combination of ranks and element types of its operands, with
@@ -20,7 +20,7 @@ use crate::program_cache::Programs;
 /// The compiled programs of ONNX nodes that were imported at run time. The key is the node and the types of its operands.
 static PROGRAMS: Programs<(String, Vec<OperandSpec>), String> = Programs::new();
 
-/// Implements the packed function `pliant.onnx.node(node, operands...)`: imports the ONNX node for these operands and runs it.
+/// Implements the library function `pliant.onnx.node(node, operands...)`: imports the ONNX node for these operands and runs it.
 /// Returns its result, or a tuple of its results if there are several.
 pub(crate) fn call(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
     let [Value::Str(text), operands @ ..] = args else { return Err(argument_error(NODE, args)) };
@@ -40,12 +40,12 @@ pub(crate) fn call(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmE
         let program =
             PROGRAMS.program((text.to_string(), specs.clone()), || compile_node(text, &specs));
         match &*program {
-            Ok(machine) => {
+            Ok(vm) => {
                 // Operands whose values are compiled into the program are not inputs of it.
                 let inputs = specs.iter().zip(operands).filter(|(spec, _)| !spec.has_values());
                 let inputs: Vec<Value> = inputs.map(|(_, v)| v.clone()).collect();
                 // SAFETY: the runtime is that of the caller, which waits for the result.
-                return unsafe { machine.invoke_within(runtime, "main", &inputs) };
+                return unsafe { vm.invoke_within(runtime, "main", &inputs) };
             }
             // The most specialized attempt is the last one, and its message the most relevant.
             Err(message) => last_error.clone_from(message),
@@ -63,7 +63,7 @@ fn compile_node(text: &str, specs: &[OperandSpec]) -> Result<VirtualMachine, Str
         false => p.to_string(),
     })?;
     let program = compile(module, &CompileOptions::default());
-    let machine = program.and_then(|p| p.vm()).map_err(|e| format!("{label}: {e}"))?;
+    let vm = program.and_then(|p| p.vm()).map_err(|e| format!("{label}: {e}"))?;
     pliant_vm::record_compilation();
-    Ok(machine)
+    Ok(vm)
 }

@@ -1,8 +1,10 @@
-//! The packed function `pliant.call_operator`: runs operators on operands whose rank or data type is known only at run time.
+//! The library function `pliant.call_operator`: runs operators on operands whose rank or data type is known only at run time. It is
+//! a library function (a host function that receives the runtime of the calling run), so that the operators run on the worker team
+//! of the caller and stop with it.
 //!
 //! Each combination of operand ranks and data types is a small program with symbolic sizes. It is
 //! compiled on first use, serves all sizes (except those that [`ConstantSizes`] fixes), and is kept
-//! in a bounded cache ([`Programs`]). To the VM, the function is an ordinary library function.
+//! in a bounded cache ([`Programs`]).
 
 use pliant_exec::FuncDef;
 use pliant_exec::abi::KernelRuntime;
@@ -55,7 +57,7 @@ pub fn operator_programs() -> usize {
     PROGRAMS.len()
 }
 
-/// Implements the packed function `pliant.call_operator(name, text, operands...)`: runs the operator call that `text` describes on
+/// Implements the library function `pliant.call_operator(name, text, operands...)`: runs the operator call that `text` describes on
 /// the operands. Errors are reported as errors of the operator, not of this function.
 pub(crate) fn call(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
     run(runtime, args).map_err(|e| VmError::Plain(Box::new(e)))
@@ -86,9 +88,9 @@ fn run(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
     })?;
     let script = call_script(text, &types);
     match &*PROGRAMS.program(script.clone(), || compile_call(name, &script)) {
-        Ok(machine) => {
+        Ok(vm) => {
             // SAFETY: the runtime is that of the caller, which waits for the result.
-            unsafe { machine.invoke_within(runtime, "main", operands) }.map_err(|e| match e {
+            unsafe { vm.invoke_within(runtime, "main", operands) }.map_err(|e| match e {
                 VmError::Check(kind, text) if !text.contains(&**name) => {
                     VmError::check(kind, format!("{name}: {text}"))
                 }
@@ -154,9 +156,9 @@ fn compile_call(name: &str, script: &str) -> Result<VirtualMachine, String> {
     if program.executable().funcs().iter().any(is_generic_call) {
         return Err(format!("operator {name} is not supported for operands that are not tensors"));
     }
-    let machine = program.vm().map_err(message)?;
+    let vm = program.vm().map_err(message)?;
     pliant_vm::record_compilation();
-    Ok(machine)
+    Ok(vm)
 }
 
 /// Returns the message of a diagnostic without its source location, since the location refers to

@@ -12,7 +12,7 @@ use pliant_vm::{CallEvent, CalleeKind, Instrument, RunOptions, Value, VirtualMac
 /// The calls of one function during a profile: their number, time, operations and bytes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CalleeProfile {
-    /// The name of the loop function, packed function or builtin of the VM.
+    /// The name of the loop function, host function or builtin of the VM.
     pub name: String,
     /// The number of calls in all runs.
     pub calls: u64,

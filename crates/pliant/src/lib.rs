@@ -7,9 +7,9 @@
 //! - [`Model`] is the simple interface: `Model::compile(module, &options)?.run("main", &args)`.
 //! - [`Error`] states the cause of a failure.
 //!
-//! Programs call host functions by name. Packed functions ([`register_func`]) are called from graph
-//! functions and, with `T.call_packed`, from loop functions. Native functions on scalars
-//! ([`register_symbol`]) are called with `T.call_extern`.
+//! Programs call host functions by name, from graph functions and, with `T.call_packed`, from loop functions. A packed function
+//! ([`register_func`]) receives only its arguments. A library function ([`register_library_func`]) also receives the worker team
+//! and the interrupt flag of the calling run. Native functions on scalars ([`register_symbol`]) are called with `T.call_extern`.
 //!
 //! [`register_op`] adds an operator that is defined by tensor expressions ([`te`]).
 //!
@@ -62,7 +62,7 @@ mod dynamic_operators;
 mod error;
 mod function_profile;
 pub mod hardware;
-mod library_packed_functions;
+mod library_host_functions;
 mod loop_codegen;
 mod model;
 mod module_inspection;
@@ -84,7 +84,7 @@ pub use compiled_module::CompiledModule;
 pub use dynamic_operators::operator_programs;
 pub use error::{Error, ErrorKind};
 pub use function_profile::{CalleeProfile, Profile, profile};
-pub use library_packed_functions::register_library;
+pub use library_host_functions::register_library;
 pub use model::Model;
 pub use module_inspection::{print, stage_text, verify};
 pub use offload_explanation::Explanation;

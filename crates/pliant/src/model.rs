@@ -48,7 +48,7 @@ impl Model {
     /// Compiles a module and creates a VM for it.
     ///
     /// # Errors
-    /// The errors of [`compile`], or `Runtime` if packed functions are not registered.
+    /// The errors of [`compile`], or `Runtime` if host functions are not registered.
     pub fn compile(module: IRModule, options: &CompileOptions) -> Result<Model, Error> {
         Self::new(compile(module, options)?)
     }
@@ -105,7 +105,7 @@ impl Model {
     /// Creates a model from a compiled program.
     ///
     /// # Errors
-    /// `Runtime` if packed functions are not registered; the error names them.
+    /// `Runtime` if host functions are not registered; the error names them.
     pub fn new(compiled: CompiledModule) -> Result<Model, Error> {
         let vm = compiled.vm()?;
         Ok(Model { compiled, vm, runs: AtomicU64::new(0) })

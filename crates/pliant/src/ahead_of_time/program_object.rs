@@ -18,7 +18,7 @@ use crate::compiled_module::CompiledModule;
 use crate::error::Error;
 use crate::loop_codegen;
 
-/// The packed functions that compile at run time. Each entry is the name of the function and a description of what calls it, for
+/// The library functions that compile at run time. Each entry is the name of the function and a description of what calls it, for
 /// error messages.
 const COMPILING_FUNCTIONS: [(&str, &str); 2] = [
     (NODE, "ONNX nodes whose conversion needs facts that are known only at run time"),
@@ -44,7 +44,7 @@ pub(super) fn compile(
     let lowered = loop_codegen::lower_module(&loop_functions, &context, vector_bytes)?;
     let sources: Vec<KernelSource<'_>> =
         lowered.prim_funcs().map(|(name, func)| (name.clone(), &**func)).collect();
-    let data_of = |code: ObjectCode<'_>| {
+    let create_program_data = |code: ObjectCode<'_>| {
         let executable = executable_bytes(program.executable(), &loop_functions, code)?;
         let description = description(program.executable(), &loop_functions, code);
         let bytes = description.to_bytes().map_err(|e| internal(&e.to_string()))?;
@@ -55,10 +55,15 @@ pub(super) fn compile(
             imports: description.imports,
         })
     };
-    Ok(backend.compile_object(&sources, target, &CodegenOptions::default(), &data_of)?)
+    Ok(backend.compile_object(
+        &sources,
+        target,
+        &CodegenOptions::default(),
+        &create_program_data,
+    )?)
 }
 
-/// Fails if the program calls a packed function that compiles at run time.
+/// Fails if the program calls a library function that compiles at run time.
 fn check_compiling_functions(executable: &Executable) -> Result<(), Error> {
     let called: Vec<String> = COMPILING_FUNCTIONS
         .iter()

@@ -1,12 +1,11 @@
-//! Registers the packed functions that every program can call: those of `pliant-runtime`, and the two that compile at run time.
+//! Registers the host functions that every program can call: those of `pliant-runtime`, and the two that compile at run time.
 
 use std::sync::{Arc, Once};
 
 use pliant_ops::dynamic_operator_calls::CALL_OPERATOR;
 use pliant_vm::register_library_func;
 
-/// Registers the library's packed functions, once per process. Functions that the user has
-/// registered under these names are kept.
+/// Registers Pliant's host functions, once per process. Functions that the user has registered under these names are kept.
 ///
 /// # Examples
 /// ```
