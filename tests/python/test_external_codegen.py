@@ -326,7 +326,7 @@ def test_code_generators_receive_composite_functions(merge):
     tvm.ir.assert_structural_equal(mod, tvm.script.from_source(mod.script()))
     assert not any("Composite" in func.attrs for func in mod.functions.values())
     x = np.ones((3, 2), "float32")
-    # What no generator took runs as a normal graph.
+    # Without RunCodegen, no code generator is called, and composite functions are compiled like other functions.
     np.testing.assert_allclose(tvm.compile(mod)(x).numpy(), np.sqrt(np.exp(x)), rtol=1e-6)
     mod = relax.transform.RunCodegen()(mod)
     assert sorted(seen) == ["inner.exp", "inner.sqrt"]

@@ -226,15 +226,15 @@ def resident() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-TURNS = """
+MANY_ITERATIONS = """
 @I.ir_module
 class Module:
-    # Makes a closure per turn, which holds the turn's tensor.
+    # Creates a closure in each iteration. The closure captures the tensor `acc` of this iteration.
     @R.function
-    def closures(x: R.Tensor(("n",), "int64"), turns: R.Prim("int64")) -> R.Tensor(("n",), "int64"):
+    def closures(x: R.Tensor(("n",), "int64"), iterations: R.Prim("int64")) -> R.Tensor(("n",), "int64"):
         n = T.int64()
         acc = x
-        for i in R.range(turns):
+        for i in R.range(iterations):
 
             @R.function
             def get(y: R.Tensor((n,), "int64")) -> R.Tensor((n,), "int64"):
@@ -257,21 +257,21 @@ class Module:
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the kernel does not tell")
-@pytest.mark.parametrize(("name", "turns"), [("closures", 1_000_000), ("tail", 300_000)])
-def test_many_iterations_do_not_leak(name: str, turns: int) -> None:
-    vm = machine(TURNS)
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="/proc/self/statm does not exist")
+@pytest.mark.parametrize(("name", "iterations"), [("closures", 1_000_000), ("tail", 300_000)])
+def test_many_iterations_do_not_leak(name: str, iterations: int) -> None:
+    vm = machine(MANY_ITERATIONS)
     x = np.arange(16)
 
-    def run(turns: int) -> Any:
-        return vm[name](x, turns) if name == "closures" else vm[name](turns, x)
+    def run(iterations: int) -> Any:
+        return vm[name](x, iterations) if name == "closures" else vm[name](iterations, x)
 
     for warm in (0, 1, 1000):
         np.testing.assert_array_equal(run(warm).numpy(), x)
     before = resident()
-    np.testing.assert_array_equal(run(turns).numpy(), x)
+    np.testing.assert_array_equal(run(iterations).numpy(), x)
     # One word per iteration would exceed this.
-    assert resident() - before < 8 * turns
+    assert resident() - before < 8 * iterations
 
 
 def test_captured_values_are_freed_with_closures(packed: Any) -> None:

@@ -54,7 +54,7 @@ for i in range(n):
 @pytest.mark.parametrize(
     ("body", "x", "want"),
     [
-        # A divisor below 1 has no ranges of positions.
+        # Loops over quotients are split into runs of equal quotients, but not if the divisor is less than 1.
         (BLOCK + "        B[vi] = vi // (n - 5)", [0] * 4, [0, -1, -2, -3]),
         (BLOCK + "        B[vi] = vi % (n - 5) + A[vi]", [7] * 4, [7, 7, 7, 7]),
         (BLOCK + "        B[vi] = vi // (n - 2) * 10 + vi % (n - 2)", [0] * 5, [0, 1, 2, 10, 11]),
@@ -82,7 +82,7 @@ for i in range(n):
             [0] * 3,
             [0, 1, 2],
         ),
-        # An init runs where the axis of its reduction has its first value, whatever the loop.
+        # An init runs in the iteration in which the reduction axis has its first value, in any order of the iterations.
         (
             "for i, k in T.grid(n, 3):\n    with T.block('b'):\n        v = T.axis.spatial(n, i)\n        r = T.axis.reduce(3, 2 - k)\n"
             "        with T.init():\n            B[v] = 0\n        B[v] = B[v] + r + 1",
@@ -95,7 +95,7 @@ for i in range(n):
             [0] * 2,
             [4, 4],
         ),
-        # It runs each time: in a loop that no axis uses, and for each of several points of a loop.
+        # If the reduction axis has its first value in several iterations, the init runs in each of them.
         (
             "for k, r in T.grid(3, 2):\n    with T.block('b'):\n        v = T.axis.spatial(n, 0)\n        q = T.axis.reduce(3, k)\n"
             "        with T.init():\n            B[v] = 0\n        B[v] = B[v] + q + 1",

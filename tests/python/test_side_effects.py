@@ -102,35 +102,35 @@ def test_random_generator_as_opaque_object(packed: Any) -> None:
 @I.ir_module
 class Module:
     @R.function(pure=False)
-    def main(seed: R.Prim("int64"), shape: R.Shape(["n"]), turns: R.Tensor((), "int64")) -> R.Tensor(("n",), "float32"):
+    def main(seed: R.Prim("int64"), shape: R.Shape(["n"]), iterations: R.Tensor((), "int64")) -> R.Tensor(("n",), "float32"):
         n = T.int64()
         generator = R.call_packed("test.rng", seed, sinfo_args=R.Object)
         first = R.call_packed("test.draw", generator, shape, sinfo_args=R.Tensor((n,), "float32"))
 
         @R.function(pure=False)
         def more(i: R.Tensor((), "int64"), g: R.Object, acc: R.Tensor((n,), "float32")) -> R.Tensor((), "bool"):
-            return R.less(i, turns)
+            return R.less(i, iterations)
 
         @R.function(pure=False)
-        def turn(i: R.Tensor((), "int64"), g: R.Object, acc: R.Tensor((n,), "float32")) -> R.Tuple(R.Tensor((), "int64"), R.Object, R.Tensor((n,), "float32")):
+        def body(i: R.Tensor((), "int64"), g: R.Object, acc: R.Tensor((n,), "float32")) -> R.Tuple(R.Tensor((), "int64"), R.Object, R.Tensor((n,), "float32")):
             x = R.call_packed("test.draw", g, shape, sinfo_args=R.Tensor((n,), "float32"))
             return (R.add(i, R.const(1, "int64")), g, R.add(acc, x))
 
-        state = R.while_loop(more, turn, R.const(0, "int64"), generator, first)
+        state = R.while_loop(more, body, R.const(0, "int64"), generator, first)
         return state[2]
 """)
-    for turns in (0, 1, 4):
+    for iterations in (0, 1, 4):
         g = np.random.default_rng(7)
         expected = g.random(3, "float32")
-        for _ in range(turns):
+        for _ in range(iterations):
             expected = expected + g.random(3, "float32")
-        np.testing.assert_allclose(vm["main"](7, (3,), np.array(turns)).numpy(), expected, rtol=1e-6)
+        np.testing.assert_allclose(vm["main"](7, (3,), np.array(iterations)).numpy(), expected, rtol=1e-6)
 
 
 TENSOR_ARRAY = """
 @I.ir_module
 class Module:
-    # The LSTM of the control-flow document in small: a loop over the rows that appends each turn's state.
+    # A reduced form of the LSTM of the control-flow document: a loop over the rows, in which each iteration appends its state.
     @R.function(pure=False)
     def main(x: R.Tensor(("t", "n"), "float32"), w: R.Tensor(("n",), "float32")) -> R.Tuple(R.Tensor(("t", "n"), "float32"), R.Tensor(("n",), "float32")):
         t = T.int64()
@@ -196,19 +196,19 @@ LOOP_OF_OBJECTS = """
 @I.ir_module
 class Module:
     @R.function(pure=False)
-    def main(turns: R.Tensor((), "int64")) -> R.Object:
+    def main(iterations: R.Tensor((), "int64")) -> R.Object:
         first = R.call_packed("test.token", sinfo_args=R.Object)
 
         @R.function(pure=False)
         def more(i: R.Tensor((), "int64"), token: R.Object) -> R.Tensor((), "bool"):
-            return R.less(i, turns)
+            return R.less(i, iterations)
 
         @R.function(pure=False)
-        def turn(i: R.Tensor((), "int64"), token: R.Object) -> R.Tuple(R.Tensor((), "int64"), R.Object):
+        def body(i: R.Tensor((), "int64"), token: R.Object) -> R.Tuple(R.Tensor((), "int64"), R.Object):
             following = R.call_packed("test.token", sinfo_args=R.Object)
             return (R.add(i, R.const(1, "int64")), following)
 
-        last = R.while_loop(more, turn, R.const(0, "int64"), first)
+        last = R.while_loop(more, body, R.const(0, "int64"), first)
         return last[1]
 
     @R.function(pure=False)
@@ -237,15 +237,15 @@ def test_loop_state_is_released_after_each_iteration(packed: Any) -> None:
 
     packed("test.token", make)
     vm = machine(LOOP_OF_OBJECTS)
-    for turns in (0, 1, 200):
+    for iterations in (0, 1, 200):
         most[0] = 0
-        last = vm["main"](np.array(turns))
+        last = vm["main"](np.array(iterations))
         assert isinstance(last, Token)
         del last
         # An iteration holds its state and creates the next one; the initial state is released by
         # the second iteration.
-        assert most[0] == min(turns + 1, 2) and len(alive) == 0
-        last = vm["tail"](np.array(turns), make())
+        assert most[0] == min(iterations + 1, 2) and len(alive) == 0
+        last = vm["tail"](np.array(iterations), make())
         assert isinstance(last, Token)
         del last
         # The caller holds the initial one.

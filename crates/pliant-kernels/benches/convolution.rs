@@ -74,7 +74,7 @@ fn convolution(c: &mut Criterion) {
             let x = values(size * size * channels, 7);
             let weights = values(rows * filters, 5);
             let mut out = vec![0f32; output * output * filters];
-            // One group after the other.
+            // The matrices of the groups are stacked: the rows of each group follow those of the previous one.
             let group_shape = [rows * groups, filters / groups].map(|d| d as i64);
             let matrix = Tensor::from_slice(&group_shape, &weights)
                 .expect("the memory for a small tensor can be allocated");

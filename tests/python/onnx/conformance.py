@@ -1,4 +1,4 @@
-"""Loads the conformance tests of the package ``onnx``, and the list of the tests that do not pass."""
+"""Loads the conformance tests of the package ``onnx``, and the list of the tests that fail."""
 
 from __future__ import annotations
 

@@ -21,9 +21,9 @@ from conformance import CASES, EXCLUSIONS, exclusion, reason
 
 FILE = Path(__file__).parent / "exclusions.toml"
 HEAD = """\
-# Conformance tests that do not pass, and why. `reason`: it is refused when it is compiled. `differs`: it runs, or its values
-# come out otherwise. A test that is listed here and passes fails, but for one of `chance`.
-# `python tests/python/onnx/update_exclusions.py` brings it up to date.
+# The conformance tests that fail, and why. `reason`: the importer or the compiler rejects the model. `differs`: the test fails in
+# another way, for example by wrong results. A listed test that passes counts as a failure, unless its entry has
+# `chance = true`. `python tests/python/onnx/update_exclusions.py` updates this file.
 """
 
 

@@ -46,7 +46,7 @@ def programs(draw_: Any) -> tuple[Program, int]:
 
 def sizes_of(program: Program, rng: np.random.Generator, run: int) -> dict[str, int]:
     sizes = {s: int(SIZES[rng.integers(0, len(SIZES) if len(program.symbols) < 3 else 7)]) for s in program.symbols}
-    # Random sizes that must agree rarely do.
+    # Operators may require equal sizes, which random sizes rarely are. So every other run uses one size for all symbols.
     if run % 2 == 0 and sizes:
         sizes = dict.fromkeys(sizes, next(iter(sizes.values())))
     return sizes

@@ -169,7 +169,8 @@ impl Results<'_> {
         let filter_size = s.kernel.iter().product::<usize>() * s.channels;
         let input_step = l.input_step();
         let [first, second, third] = &self.taps;
-        // Taps of a row with adjacent inputs are one run.
+        // A run is a sequence of adjacent inputs. If adjacent taps read adjacent pixels, all taps of a filter row read one run.
+        // Otherwise, each tap reads a run of its own.
         let adjacent = l.tap_stride(2) == s.channels as isize;
         let (runs, length) = match adjacent {
             true => (usize::from(!third.is_empty()), third.len() * s.channels),

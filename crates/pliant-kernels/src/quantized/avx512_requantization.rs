@@ -184,7 +184,7 @@ mod tests {
                     check(x);
                     check(-x);
                 }
-                // Halves, of which rounding depends on the last bit.
+                // Quotients at or near the midpoint of two integers: an error in the last bit changes how they round.
                 (0..511).for_each(|half| check((half as f32 + 0.5) * size));
             }
         }

@@ -38,6 +38,9 @@ struct Block {
 }
 
 /// Computes all results by copying elements of the images. Returns a kernel status: 0 on success.
+///
+/// # Safety
+/// The runtime and the operands are valid. The elements of images and results have the size of `T`. The results are not empty.
 pub unsafe fn run<T: Copy>(runtime: &KernelRuntime, images: &Images) -> i64 {
     let lanes = BYTES / size_of::<T>();
     let blocks = if images.channels == 1 { images.columns.to.div_ceil(lanes) } else { 0 };

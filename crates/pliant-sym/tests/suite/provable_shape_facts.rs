@@ -129,7 +129,7 @@ const FACTS: &[Case] = &[
     Case(&["h + 2 * p >= k", "k >= 1", "s >= 1"], "(h + 2 * p - k) // s + 1 <= h + 2 * p"),
     Case(&["h >= 4"], "h // 2 - 1 < h"),
     Case(&["h >= 4"], "(h // 2 - 2) * 2 <= h - 4"),
-    // Select and logic.
+    // Selects, and conditions with `and` and `or`.
     Case(&[], "select(n < m, n, m) == min(n, m)"),
     Case(&[], "select(n < m, n, m) <= n"),
     Case(&[], "select(n == 0, 1, n) >= 1"),
