@@ -34,7 +34,8 @@ pub struct CompileStats {
     pub total: Duration,
     /// The number of graph functions in the program.
     pub functions: usize,
-    /// The number of loop functions compiled to machine code.
+    /// The number of loop functions that were compiled to machine code. Kernels of the library are not counted, in spite of the
+    /// name.
     pub kernels: usize,
     /// Which calls were offloaded to kernels, and which stayed loops and why; empty for a loaded
     /// program.

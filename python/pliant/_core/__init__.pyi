@@ -637,7 +637,8 @@ class ModelStats:
         """The number of graph functions."""
     @property
     def kernels(self) -> int:
-        """The number of loop functions that were compiled to machine code."""
+        """The number of loop functions that were compiled to machine code. Kernels of the library are
+        not counted, in spite of the name."""
     @property
     def phases(self) -> list[tuple[str, float]]:
         """The name of each compilation phase and its duration in seconds."""

@@ -38,8 +38,9 @@ pub fn compile(
     }
     let stats = compiled.stats();
     let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    let (functions, kernels) = (count(stats.functions, "function"), count(stats.kernels, "kernel"));
-    writeln!(out, "{}: {functions}, {kernels}", args.output.display())?;
+    let functions = count(stats.functions, "graph function");
+    let loop_functions = count(stats.kernels, "loop function");
+    writeln!(out, "{}: {functions}, {loop_functions}", args.output.display())?;
     Ok(())
 }
 

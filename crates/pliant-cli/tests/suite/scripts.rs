@@ -93,7 +93,7 @@ fn programs_compile_save_load_and_run() {
     let program = dir.path("m.plx");
     let (code, out, err) = pliant(&["compile", &file, "-o", &program]);
     assert_eq!(code, 0, "{err}");
-    assert!(out.contains("1 function, "), "{out}");
+    assert!(out.contains("1 graph function, "), "{out}");
     let args = ["run", &program, "--shape", "n=2", "--fill", "zeros", "--repeat", "3"];
     let (code, out, err) = pliant(&args);
     assert_eq!(code, 0, "{err}");

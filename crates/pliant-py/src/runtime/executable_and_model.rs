@@ -675,7 +675,8 @@ pub struct ModelStats {
     compile_seconds: f64,
     /// The number of graph functions in the program.
     functions: usize,
-    /// The number of loop functions compiled to machine code.
+    /// The number of loop functions that were compiled to machine code. Kernels of the library are not counted, in spite of the
+    /// name.
     kernels: usize,
     /// The code generator whose code runs: `"cranelift"`, or `"llvm"` once LLVM has compiled all loop functions.
     tier: &'static str,
