@@ -127,7 +127,7 @@ passes! {
         gate: Gate::OptLevel(1),
         make: CanonicalizeBindings,
     }
-    "EinsumToMatmul" in Rewrite: "Turn einsums of two operands into matmuls" {
+    "EinsumToMatmul" in Rewrite: "Rewrite einsums of two operands to matmuls" {
         requires: [Operators, KnownSizes],
         invalidates: INVALIDATED_BY_OPERATOR [NoDeadCode, ConstantsFolded, NoDeadReaders, NormalBlocks],
         gate: Gate::Kernels,

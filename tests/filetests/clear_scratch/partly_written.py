@@ -1,4 +1,4 @@
-# A buffer of which an element is read that was never written is cleared first. Before the pass, that element is undefined.
+# The loop reads C[0], which is never written, so the pass clears C first. Before the pass, C[0] is undefined.
 # test opt --passes=ClearScratch
 # no-run: the first element is undefined before the pass
 

@@ -1,4 +1,4 @@
-# A value that a tuple holds is read by whoever reads the tuple, so the group ends before it.
+# Each reader of a tuple counts as a reader of all its fields. So exp and negative, whose results are fields of t, are not fused.
 # test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,EliminateUnused
 
 from pliant.script import ir as I, relax as R

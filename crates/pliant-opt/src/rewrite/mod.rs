@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `adjust_matmul_order` | choose the cheaper order of a chain of two matmuls |
 //! | `combine_parallel_matmul` | merge matmuls that share their left operand |
-//! | `einsum_to_matmul` | turn einsums of two operands into matmuls |
+//! | `einsum_to_matmul` | rewrite einsums of two operands to matmuls |
 //! | `expand_matmul_of_sum` | distribute a matmul over a sum |
 //! | `fold_scale_axis` | fold per-channel scales and offsets into convolutions |
 //! | `reorder_permute_dims_after_concat` | concatenate before transposing |
