@@ -31,8 +31,8 @@ impl<'g, 'a, 'b, R: Real> Sequences<'g, 'a, 'b, R> {
         self.g.b.func.dfg.value_type(v).is_vector()
     }
 
-    /// Broadcasts the scalar operand to a 128-bit chunk if the other operand is a chunk. Constants stay
-    /// scalars until an operation combines them with a chunk.
+    /// Broadcasts the scalar operand to a 128-bit chunk if the other operand is a chunk. Constants stay scalars until an operation
+    /// combines them with a chunk.
     fn broadcast_operands(&mut self, a: Value, b: Value) -> (Value, Value) {
         match (self.is_vector(a), self.is_vector(b)) {
             (true, false) => (a, self.splat(b)),

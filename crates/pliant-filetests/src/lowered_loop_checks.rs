@@ -1,5 +1,5 @@
-//! Checks of lowered loop functions: after each pass of the default loop pipeline, the loop functions
-//! of the tests are well-formed and print as script that parses back to the same module.
+//! Checks of lowered loop functions: after each pass of the default loop pipeline, the loop functions of the tests are well-formed
+//! and print as script that parses back to the same module.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -382,9 +382,8 @@ fn load_shape(a: Args<'_>) -> Result<Value> {
     Ok(Value::shape(&dims?))
 }
 
-/// `match_shape(value, heap, n, (code, operand) * n, context)`: checks each dim of a tensor or shape
-/// against a constant or a slot of the heap, or stores it in a slot, as its code says; see
-/// [`match_size`].
+/// `match_shape(value, heap, n, (code, operand) * n, context)`: checks each dim of a tensor or shape against a constant or a slot
+/// of the heap, or stores it in a slot, as its code says; see [`match_size`].
 fn match_shape(a: Args<'_>) -> Result<()> {
     let count = usize::try_from(a.int(2)?).ok().filter(|&n| n <= a.0.len());
     let Some(count) = count.filter(|n| 3 + 2 * n <= a.0.len()) else {
@@ -416,8 +415,8 @@ fn match_shape(a: Args<'_>) -> Result<()> {
     Ok(())
 }
 
-/// `match_prim_value(value, heap, code, operand, context)`: checks an integer against a constant or a
-/// slot of the heap, or stores it in a slot, as `code` says; see [`match_size`].
+/// `match_prim_value(value, heap, code, operand, context)`: checks an integer against a constant or a slot of the heap, or stores
+/// it in a slot, as `code` says; see [`match_size`].
 fn match_prim(a: Args<'_>) -> Result<()> {
     let Some(value) = a.value(0)?.as_int() else { return Err(kind_error(a, 4, "an integer")) };
     let (code, operand) = (a.int(2)?, a.int(3)?);

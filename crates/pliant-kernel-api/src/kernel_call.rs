@@ -2,10 +2,10 @@
 //! the kernel implies.
 //!
 //! [`View::within`] checks that offset, dims and strides of a view stay inside its buffer, since
-//! the call may come from a hostile executable file. [`Call::check`] checks attributes, data
-//! types, ranks, strides, sizes and alignment, and that no result overlaps another operand. The
-//! entry points of kernels (`pliant-kernels/src/kernel_entry_points.rs`) make both checks before a
-//! kernel accesses memory.
+//! the call may come from a hostile executable file. [`Call::check`] checks attributes, data types,
+//! ranks, strides, sizes and alignment, and that no result overlaps another operand. The entry
+//! points of kernels (`pliant-kernels/src/kernel_entry_points.rs`) make both checks before a kernel
+//! accesses memory.
 
 use pliant_tensor::DType;
 
@@ -435,8 +435,7 @@ impl Call {
     }
 }
 
-/// Describes the expected rank of an operand with the declared dims `dims` for an error message, such as
-/// `2 (rows, columns)`.
+/// Describes the expected rank of an operand with the declared dims `dims` for an error message, such as `2 (rows, columns)`.
 fn expected_rank(dims: &[&str]) -> String {
     let (count, list) = (dims.len(), dims.join(", "));
     match dims.first().is_some_and(|d| d.starts_with('*')) {

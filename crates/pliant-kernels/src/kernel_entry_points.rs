@@ -2,10 +2,9 @@
 //! numbers. An entry point checks the call against the declaration of the kernel
 //! ([`pliant_kernel_api`]), and then runs the kernel.
 //!
-//! The call may come from a hostile executable file. An entry point therefore rejects a view
-//! whose offset, dims and strides lead outside its buffer. This file decodes the arguments and
-//! reports the errors; `pliant-kernel-api/src/kernel_call.rs` contains the checks of bounds and
-//! strides.
+//! The call may come from a hostile executable file. An entry point therefore rejects a view whose
+//! offset, dims and strides lead outside its buffer. This file decodes the arguments and reports
+//! the errors; `pliant-kernel-api/src/kernel_call.rs` contains the checks of bounds and strides.
 
 use pliant_exec::abi::{
     FAILED_SHAPE, FAILED_TYPE, FAILED_VALUE, KernelRuntime, PACKED_ABSENT, PACKED_FLOAT,

@@ -1,10 +1,9 @@
 //! [`DeferredNode`]: a node that is imported at run time, once the types of its operands are known.
 //!
-//! Most converters need the ranks of the operands, and some need sizes or values. If these are
-//! unknown during the import, the program calls the host function
-//! [`pliant_kernel_api::host_function_names::NODE`] and passes the node as a model of its own. The host imports
-//! that model for the actual ranks, as an ordinary program with symbolic sizes. If the ranks are
-//! not sufficient, it imports the model for the actual sizes and small integer values.
+//! Most converters need the ranks of the operands, and some need sizes or values. If these are unknown during the import, the
+//! program calls the host function [`pliant_kernel_api::host_function_names::NODE`] and passes the node as a model of its own. The
+//! host imports that model for the actual ranks, as an ordinary program with symbolic sizes. If the ranks are not sufficient, it
+//! imports the model for the actual sizes and small integer values.
 //!
 //! Nodes in the graphs of an `If`, `Loop`, `Scan` or `SequenceMap` are deferred one by one, like other nodes. The whole `If` or
 //! loop is deferred only if its own converter fails, and not if the import of a node inside it fails.

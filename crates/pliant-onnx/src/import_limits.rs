@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 /// Resource limits of an import. The defaults accept every model that fits in the memory of the
-/// machine. A service that imports files that may be hostile should set lower
-/// limits.
+/// machine. A service that imports files that may be hostile should set lower limits.
 ///
 /// # Examples
 /// ```

@@ -1,11 +1,10 @@
 //! NumPy broadcasting with symbolic sizes that may be 1: computes the sizes of the result and the
 //! indices at which loop functions read the operands.
 //!
-//! Provable cases are decided at compile time: equal sizes, a size of 1, and a size other than 1.
-//! All other cases are decided at run time. The broadcast size of `n` and `m` is then
-//! `T.Select(n == 1, m, n)`. It is not the maximum, because 1 and 0 broadcast to 0. The loop
-//! function checks that each operand's size is 1 or equal to the result's size, and reads an
-//! operand of size 1 at index 0.
+//! Provable cases are decided at compile time: equal sizes, a size of 1, and a size other than 1. All other cases are decided at
+//! run time. The broadcast size of `n` and `m` is then `T.Select(n == 1, m, n)`. It is not the maximum, because 1 and 0 broadcast
+//! to 0. The loop function checks that each operand's size is 1 or equal to the result's size, and reads an operand of size 1 at
+//! index 0.
 
 use std::sync::Arc;
 

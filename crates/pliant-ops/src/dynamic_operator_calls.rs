@@ -1,11 +1,10 @@
 //! Operator calls whose operands have a rank or data type that is only known at run time.
 //!
-//! Such a call becomes a call of the host function [`CALL_OPERATOR`] with the operator's name,
-//! the call as a script over variables `a0`, `a1`, ..., and the values of these variables:
+//! Such a call becomes a call of the host function [`CALL_OPERATOR`] with the operator's name, the
+//! call as a script over variables `a0`, `a1`, ..., and the values of these variables:
 //! `R.call_packed("pliant.call_operator", R.str("relax.sum"), R.str("R.sum(a0, axis=[0])"), x)`. At
-//! run time, this host function adds the types of the actual values ([`call_script`]) and
-//! compiles the resulting function. Invalid operands are reported with the same messages as at
-//! compile time.
+//! run time, this host function adds the types of the actual values ([`call_script`]) and compiles
+//! the resulting function. Invalid operands are reported with the same messages as at compile time.
 
 use pliant_ir::op::Op;
 use pliant_ir::print::expr_text;

@@ -114,8 +114,7 @@ impl Registry {
     ///
     /// # Errors
     /// If the name is a group of existing operators (`a` if there is `a.b`), if an existing
-    /// operator would be its group (`a.b` if there is `a`), or if another operator has the same
-    /// id.
+    /// operator would be its group (`a.b` if there is `a`), or if another operator has the same id.
     pub(crate) fn check_name_is_free(&self, name: &str) -> Result<(), InferError> {
         if let Some(other) = self.by_id(op_id(name)) {
             let other = other.name();

@@ -246,10 +246,9 @@ mod models {
         unsafe { (*job.cast::<Stages<'_, F, S>>()).join() }
     }
 
-    /// Runs a job on two threads, which join it at arbitrary times. Returns for each thread whether
-    /// it reached the end of the job. A waiting thread takes over pieces of the other thread every
-    /// `steal_after` spins. (With three threads, two threads could wait while loom, the model checker,
-    /// never schedules the third.)
+    /// Runs a job on two threads, which join it at arbitrary times. Returns for each thread whether it reached the end of the job.
+    /// A waiting thread takes over pieces of the other thread every `steal_after` spins. (With three threads, two threads could
+    /// wait while loom, the model checker, never schedules the third.)
     fn shared<F: Fn(usize, usize), S: Fn() -> bool>(
         mut job: Stages<'_, F, S>,
         steal_after: usize,

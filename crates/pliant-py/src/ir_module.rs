@@ -58,8 +58,8 @@ impl IRModule {
         self.module.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Wraps a function of the module as a Python object. As long as the module lives, Python objects
-    /// for the same expression of the function compare equal.
+    /// Wraps a function of the module as a Python object. As long as the module lives, Python objects for the same expression of
+    /// the function compare equal.
     fn wrap_retained<'py>(
         &self,
         py: Python<'py>,

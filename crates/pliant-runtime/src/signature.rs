@@ -58,8 +58,8 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// Returns the names by which `run_named` takes the inputs: the names in the imported file,
-    /// or the names of the parameters if the function was not imported.
+    /// Returns the names by which `run_named` takes the inputs: the names in the imported file, or
+    /// the names of the parameters if the function was not imported.
     pub fn feed_names(&self) -> Vec<&str> {
         match self.input_names.len() == self.inputs.len() {
             true => self.input_names.iter().map(String::as_str).collect(),

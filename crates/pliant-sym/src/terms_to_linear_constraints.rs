@@ -1,7 +1,6 @@
-//! Translates terms to linear constraints for the prover. The unknowns of the constraints are atoms: terms other than sums, such
-//! as variables, products and quotients. Further constraints define each atom by its operands, such as
-//! `d * q <= x <= d * q + d - 1` for `q = x // d`. Definitions that cannot be written as linear constraints become case
-//! distinctions.
+//! Translates terms to linear constraints for the prover. The unknowns of the constraints are atoms: terms other than sums, such as
+//! variables, products and quotients. Further constraints define each atom by its operands, such as `d * q <= x <= d * q + d - 1`
+//! for `q = x // d`. Definitions that cannot be written as linear constraints become case distinctions.
 
 use cranelift_entity::EntityRef;
 use rustc_hash::FxHashSet;
@@ -396,8 +395,8 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Adds the definition of `atom`, a remainder `r = x % d` with a non-constant divisor of at least 1:
-    /// `0 <= r < d` and `d * q + r == x` with the quotient `q = x // d`.
+    /// Adds the definition of `atom`, a remainder `r = x % d` with a non-constant divisor of at least 1: `0 <= r < d` and
+    /// `d * q + r == x` with the quotient `q = x // d`.
     fn define_remainder(&mut self, system: &mut ConstraintSystem, atom: Sym, x: Sym, d: Sym) {
         if self.arena.as_int(d).is_some()
             || (self.bound_at(d, 0).min < 1 && !self.is_at_least(d, 1))

@@ -1,5 +1,4 @@
-//! Measures the cost of one VM instruction:
-//! `cargo run --release -p pliant-vm --example ns_per_instruction`.
+//! Measures the cost of one VM instruction: `cargo run --release -p pliant-vm --example ns_per_instruction`.
 
 #![expect(clippy::print_stdout, reason = "the example prints its measurements")]
 

@@ -98,8 +98,8 @@ pub enum VmError {
     StackOverflow {
         /// The nesting depth of the calls.
         depth: usize,
-        /// The name of the function that was called last. Empty if the limit on nested runs
-        /// was exceeded.
+        /// The name of the function that was called last. Empty if the limit on nested runs was
+        /// exceeded.
         function: String,
     },
     /// The invocation was interrupted, for example by Ctrl-C.

@@ -1,13 +1,11 @@
 //! Memory of running programs: each thread has a lock-free pool of free blocks with a size limit.
 //!
-//! A released storage goes to the pool of the releasing thread. The next storage of a similar size
-//! reuses it. At the end of a run, the pool keeps blocks up to the limit ([`set_pool_limit`]), or up
-//! to the memory that each of the last two runs needed if that is larger. It returns all other
-//! blocks to the system. So repeated runs of the same size allocate no memory, and the system gets
-//! back the memory that only one large run needed. During a run, the pool keeps blocks up to
-//! [`RUNNING_FACTOR`] times the limit, and blocks that this run or the last one needed. Returning
-//! blocks that the next layer or the next run needs would cause page faults and zero-filling: 6 % of
-//! the time of DenseNet-121 with two images of 256 x 320.
+//! A released storage goes to the pool of the releasing thread. The next storage of a similar size reuses it. At the end of a run,
+//! the pool keeps blocks up to the limit ([`set_pool_limit`]), or up to the memory that each of the last two runs needed if that is
+//! larger. It returns all other blocks to the system. So repeated runs of the same size allocate no memory, and the system gets
+//! back the memory that only one large run needed. During a run, the pool keeps blocks up to [`RUNNING_FACTOR`] times the limit,
+//! and blocks that this run or the last one needed. Returning blocks that the next layer or the next run needs would cause page
+//! faults and zero-filling: 6 % of the time of DenseNet-121 with two images of 256 x 320.
 //!
 //! A block belongs to the VM that allocated it; no other VM reuses it. When a VM is dropped, its
 //! blocks are removed from the pools of all threads ([`Owner`]).

@@ -1,6 +1,5 @@
 //! [`compile`]: compiles a module to a program in phases: graph passes, loop lowering, machine code,
-//! bytecode. Reads the environment variable `PLIANT_DUMP_IR`, the directory into which the module after
-//! each pass is written.
+//! bytecode. Reads the environment variable `PLIANT_DUMP_IR`, the directory into which the module after each pass is written.
 
 use std::path::PathBuf;
 use std::sync::Arc;

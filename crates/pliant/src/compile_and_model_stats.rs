@@ -54,11 +54,10 @@ impl CompileStats {
 /// Statistics of a model: how many programs were compiled for it, and how often it was run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ModelStats {
-    /// The number of programs that were compiled for the model: 1 for the model itself, which is
-    /// compiled or loaded once for all shapes, and those that its runs compiled. A run compiles an
-    /// operator or ONNX node whose ranks or types are known only at run time, once for each
-    /// combination of ranks and data types, and of sizes and values if the operator needs them to be
-    /// known. The run reuses a program that another model compiled.
+    /// The number of programs that were compiled for the model: 1 for the model itself, which is compiled or loaded once for all
+    /// shapes, and those that its runs compiled. A run compiles an operator or ONNX node whose ranks or types are known only at run
+    /// time, once for each combination of ranks and data types, and of sizes and values if the operator needs them to be known. The
+    /// run reuses a program that another model compiled.
     pub compilations: u64,
     /// How often a function of the model was run.
     pub runs: u64,

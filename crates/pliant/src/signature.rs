@@ -43,8 +43,8 @@ pub fn signatures(module: &IRModule) -> Vec<Signature> {
         .collect()
 }
 
-/// Returns the hint for an unknown input name: a similar name or all names. For an input that
-/// the imported file initializes, the hint says how to compile it as an input.
+/// Returns the hint for an unknown input name: a similar name or all names. For an input that the
+/// imported file initializes, the hint says how to compile it as an input.
 ///
 /// # Examples
 /// ```

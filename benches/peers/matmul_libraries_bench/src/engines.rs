@@ -110,8 +110,7 @@ fn pliant(product: &Product, threads: usize) -> Engine {
     })
 }
 
-/// The library `gemm`, with its AVX-512 kernels and with Rayon for threads. It cannot pack operands in
-/// advance.
+/// The library `gemm`, with its AVX-512 kernels and with Rayon for threads. It cannot pack operands in advance.
 fn gemm_crate(product: &Product, threads: usize) -> Engine {
     let [m, n, k] = product.dims;
     let (a, b) = (Rc::clone(&product.a), Rc::clone(&product.b));

@@ -1,11 +1,10 @@
 //! Times matrix products of the given shapes with each library, and prints a line for each shape
 //! and library: `m n k library seconds`.
 //!
-//! Arguments: a number of threads, then shapes as `MxNxK`. The environment variable
-//! `MATMUL_NUM_THREADS` must contain the same number of threads, since `matrixmultiply` has no other
-//! setting for it. The printed time of a library is that of its
-//! fastest series of calls in all rounds. Each round measures every library once, after a pause in
-//! which the threads of the previous library stop spinning.
+//! Arguments: a number of threads, then shapes as `MxNxK`. The environment variable `MATMUL_NUM_THREADS` must contain the same
+//! number of threads, since `matrixmultiply` has no other setting for it. The printed time of a library is that of its fastest
+//! series of calls in all rounds. Each round measures every library once, after a pause in which the threads of the previous
+//! library stop spinning.
 
 mod engines;
 

@@ -1,5 +1,5 @@
-//! `pliant diff` with a fake peer: a shell script that returns prepared results. The real peers need
-//! Python packages and are tested in Python.
+//! `pliant diff` with a fake peer: a shell script that returns prepared results. The real peers need Python packages and are tested
+//! in Python.
 
 use std::os::unix::fs::PermissionsExt;
 use std::sync::{Mutex, MutexGuard, PoisonError};

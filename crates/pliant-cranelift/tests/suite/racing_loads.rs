@@ -1,6 +1,5 @@
-//! Tests that an index from memory is loaded only once, so that another thread cannot change it
-//! between the bounds check and the access. `pliant_tir::lowered_form_verifier` checks that assertions do not read memory, and
-//! the results must match the source.
+//! Tests that an index from memory is loaded only once, so that another thread cannot change it between the bounds check and the
+//! access. `pliant_tir::lowered_form_verifier` checks that assertions do not read memory, and the results must match the source.
 
 use pliant_exec::abi::KernelRuntime;
 use pliant_ir::IRModule;

@@ -1,5 +1,4 @@
-//! Calls of library kernels at the graph level:
-//! `R.call_kernel("name", operand=tensor, ..., attribute=value, ..., out_sinfo=...)`.
+//! Calls of library kernels at the graph level: `R.call_kernel("name", operand=tensor, ..., attribute=value, ..., out_sinfo=...)`.
 //!
 //! # Semantics
 //! The kernel reads its operands and writes new tensors, whose types are `out_sinfo`. The results

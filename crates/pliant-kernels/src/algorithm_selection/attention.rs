@@ -9,15 +9,15 @@ use crate::matmul::micro_kernel::ROWS as SLIVER;
 /// keys, 12 heads of size 64 and one thread: 1.25 for 1 row, 1.1 for 2, 0.9 for 4. A limit of 3 may
 /// be better, but was not measured.
 const FEW_ROWS: usize = 4;
-/// Maximum number of keys for which a block of rows keeps all its scores and is processed in
-/// one pass. With more keys, the block is processed in blocks of keys with a running maximum
-/// and sum, as in FlashAttention.
+/// Maximum number of keys for which a block of rows keeps all its scores and is processed in one
+/// pass. With more keys, the block is processed in blocks of keys with a running maximum and sum,
+/// as in FlashAttention.
 ///
-/// On Emerald Rapids, the limit is 4096 keys; the scores of 24 rows then take 384 KB. Without
-/// the limit, 128 rows by 8192 keys take 1.6 times as long. Compared with a limit of 1024 (one
-/// thread, heads of size 64, percent of the peak): 56 to 58 % instead of 48 to 49 % at 1536,
-/// 2048 and 4096 keys, and 63 % instead of 49 % for 2048 causal keys. Two threads are similar,
-/// except 58 % instead of 54 % at 4096 keys.
+/// On Emerald Rapids, the limit is 4096 keys; the scores of 24 rows then take 384 KB. Without the
+/// limit, 128 rows by 8192 keys take 1.6 times as long. Compared with a limit of 1024 (one thread,
+/// heads of size 64, percent of the peak): 56 to 58 % instead of 48 to 49 % at 1536, 2048 and 4096
+/// keys, and 63 % instead of 49 % for 2048 causal keys. Two threads are similar, except 58 %
+/// instead of 54 % at 4096 keys.
 pub fn full_keys() -> usize {
     score_elements() / MIN_FULL_ROWS
 }
@@ -40,11 +40,11 @@ const MAX_FULL_ROWS: usize = 48;
 /// Maximum number of query rows of any block. Blocks that keep their scores for all keys in memory have fewer rows; only blocks
 /// that process the keys in parts, with a running sum, may have more. This value was not measured separately.
 pub const MAX_ROWS: usize = 96;
-/// Minimum number of keys for which non-contiguous values are packed. 512 queries by 512 keys
-/// of size 64 took 6.6 ms with packing and 10.7 ms in place, where every sliver (group of query
-/// rows) accessed one page for each value (table "Attention"). Time of packing relative to
-/// reading in place, with one thread: 1.2 to 1.3 for 1 to 4 rows of 512 keys, and 1.06 to 1.09
-/// for 24 rows of 128 and 512 keys.
+/// Minimum number of keys for which non-contiguous values are packed. 512 queries by 512 keys of
+/// size 64 took 6.6 ms with packing and 10.7 ms in place, where every sliver (group of query rows)
+/// accessed one page for each value (table "Attention"). Time of packing relative to reading in
+/// place, with one thread: 1.2 to 1.3 for 1 to 4 rows of 512 keys, and 1.06 to 1.09 for 24 rows of
+/// 128 and 512 keys.
 const MIN_PACKED_KEYS: usize = 128;
 const MIN_PACKED_ROWS: usize = 24;
 /// Minimum number of query rows of a piece of work, if the rows of a head are divided among

@@ -12,10 +12,10 @@ pub use pliant_tensor::may_share_panels;
 use super::partition::pieces;
 
 /// Maximum number of output pixels of a block. The kernel multiplies the inputs of all pixels of a
-/// block by one slice of the weights after the other. The results of a block for 64 filters take
-/// up to three quarters of the first-level cache. On Emerald Rapids, blocks of 96 pixels with
-/// slices are 1.2 times as fast as without slices at 7 x 7 x 512, and as fast at other sizes. On
-/// Zen 5, blocks of 64 pixels take 1.05 to 1.2 times as long.
+/// block by one slice of the weights after the other. The results of a block for 64 filters take up
+/// to three quarters of the first-level cache. On Emerald Rapids, blocks of 96 pixels with slices
+/// are 1.2 times as fast as without slices at 7 x 7 x 512, and as fast at other sizes. On Zen 5,
+/// blocks of 64 pixels take 1.05 to 1.2 times as long.
 pub fn block_pixels() -> usize {
     (Machine::host().caches.l1 / 4 * 3 / (64 * size_of::<f32>())).clamp(24, MAX_BLOCK_PIXELS)
 }
@@ -70,10 +70,9 @@ const BAND_LINES: usize = 16;
 /// has fewer pieces than [`short_pieces`]. This value was not measured. With 3 x 3 filters, four
 /// output rows need six rows of inputs.
 const MIN_BAND_LINES: usize = 4;
-/// Maximum panel width, in columns (filters), of a group that has its own panels, for the
-/// implementation of grouped convolution with few filters per group: two vectors of 512 bits.
-/// For 3 x 3 filters with stride 1 and 32 groups, this implementation is 12 times as fast as
-/// the GEMM for 4 channels per group, 5 times for 8, 3 times for 16 and 2 times for 32.
+/// Maximum panel width, in columns (filters), of a group that has its own panels, for the implementation of grouped convolution
+/// with few filters per group: two vectors of 512 bits. For 3 x 3 filters with stride 1 and 32 groups, this implementation is 12
+/// times as fast as the GEMM for 4 channels per group, 5 times for 8, 3 times for 16 and 2 times for 32.
 const MAX_GROUP_WIDTH: i64 = 32;
 /// Maximum number of elements of a line buffer, which contains copies of the input rows that an
 /// output row of a grouped convolution depends on: half of the first-level cache. A line buffer may

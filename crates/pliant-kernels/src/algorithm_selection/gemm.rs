@@ -8,10 +8,10 @@ pub const POLL_WORK: usize = 1 << 30;
 /// hundreds of rows and columns. This value was not measured.
 pub const MAX_UNSPLIT_K: usize = 8192;
 
-/// Whether each matrix product of a batch is computed by one thread, because the batch has
-/// enough products for all threads. The limit was not measured. A batch of 12 products of 128 x
-/// 64 x 128, which are divided, reaches 93 % of the peak with two threads (table "Products of
-/// two non-constant operands").
+/// Whether each matrix product of a batch is computed by one thread, because the batch has enough
+/// products for all threads. The limit was not measured. A batch of 12 products of 128 x 64 x 128,
+/// which are divided, reaches 93 % of the peak with two threads (table "Products of two
+/// non-constant operands").
 pub fn stays_whole(batch: usize) -> bool {
     batch >= 2 * super::partition::pieces()
 }

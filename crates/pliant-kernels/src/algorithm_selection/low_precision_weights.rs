@@ -33,8 +33,8 @@ pub fn block_rows() -> usize {
 pub const TILE_SPEEDUP: usize = 8;
 /// Number of columns of A that are converted to bfloat16 at once for tile registers; the
 /// corresponding rows of 32 columns of B take 32 KB, which stays in the first-level cache. The
-/// kernel as a whole is 5.65 times as fast as float32 at 512 x 1024 x 1024 (table "Weights of
-/// 4, 8 and 16 bits").
+/// kernel as a whole is 5.65 times as fast as float32 at 512 x 1024 x 1024 (table "Weights of 4, 8
+/// and 16 bits").
 pub const COPY_DEPTH: usize = 512;
 /// Number of rows of A that are converted to bfloat16 at once: with [`COPY_DEPTH`] columns, the
 /// copy takes 272 KB of the second-level cache. This value was not measured separately.

@@ -1,13 +1,11 @@
 //! The rules by which kernels choose their algorithm from the shape at run time, and the
 //! measurements behind each rule.
 //!
-//! A kernel file describes how an implementation works. This folder decides which implementation
-//! runs, how it is blocked and into how many pieces the work is divided for the threads. Tile sizes
-//! of micro-kernels (six rows by 64 columns, 32 rows of a tile register) are defined with the
-//! micro-kernels. The rule by which groups of a convolution share weight panels is in
-//! `pliant_tensor`, because the compiler also packs constants by it. [`convolution`] re-exports the
-//! rule. The blocking of products in generated code is in
-//! `pliant-tir/src/schedule/gemm_blocking.rs`. Choices that determine how weights are packed, such as
+//! A kernel file describes how an implementation works. This folder decides which implementation runs, how it is blocked and into
+//! how many pieces the work is divided for the threads. Tile sizes of micro-kernels (six rows by 64 columns, 32 rows of a tile
+//! register) are defined with the micro-kernels. The rule by which groups of a convolution share weight panels is in
+//! `pliant_tensor`, because the compiler also packs constants by it. [`convolution`] re-exports the rule. The blocking of products
+//! in generated code is in `pliant-tir/src/schedule/gemm_blocking.rs`. Choices that determine how weights are packed, such as
 //! Winograd's algorithm, are made at compile time (`pliant-machine/src/compile_time_profitability.rs`).
 //!
 //! Sizes of blocks and numbers of pieces derive from the machine ([`pliant_machine`]). Other

@@ -1,9 +1,9 @@
 //! Rules for matrix products of two non-constant operands.
 
-/// Number of rows of B (range of `k`) that are multiplied per pass, for panels of `columns`
-/// columns of float32. A slice of a panel of this depth takes an eighth of the second-level
-/// cache, at most 128 KB, and stays there together with A. The same depth limits the rows of an
-/// unpacked B, which every sliver (group of rows of A) reads again.
+/// Number of rows of B (range of `k`) that are multiplied per pass, for panels of `columns` columns
+/// of float32. A slice of a panel of this depth takes an eighth of the second-level cache, at most
+/// 128 KB, and stays there together with A. The same depth limits the rows of an unpacked B, which
+/// every sliver (group of rows of A) reads again.
 ///
 /// On Emerald Rapids with one thread and 512 rows per pass, products reach 83 % of the peak at 512
 /// x 512 x 512, and 73 % at 1024 x 1024 x 1024 (table "Products of two non-constant operands"). If
@@ -46,9 +46,9 @@ const SHORT_K: usize = 63;
 /// 2 to 3 for 2 rows by 2048 x 512 and 3072 x 768.
 pub const MAX_DOT_RESULTS: usize = 16 * 16;
 
-/// Whether reading B in place is faster than packing it, if the rows of B are contiguous. A has
-/// `m` rows, and the row stride of B is `row_stride` bytes. The rule applies to panels that
-/// consist of whole vectors.
+/// Whether reading B in place is faster than packing it, if the rows of B are contiguous. A has `m`
+/// rows, and the row stride of B is `row_stride` bytes. The rule applies to panels that consist of
+/// whole vectors.
 pub const fn in_place_is_faster(m: usize, row_stride: usize) -> bool {
     m <= if row_stride <= SMALL_STRIDE { IN_PLACE_ROWS } else { LARGE_STRIDE_IN_PLACE_ROWS }
 }

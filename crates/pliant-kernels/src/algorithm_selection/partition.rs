@@ -5,8 +5,8 @@ use pliant_machine::Machine;
 pub use pliant_machine::cost_model::MAX_PIECES;
 
 /// Number of multiply-adds that one thread computes per microsecond, the unit of work for the
-/// worker team. With a second thread, a loop of 1 us becomes 1.05 times as fast and a loop of 2
-/// us 1.33 times as fast, but a loop of 0.5 us becomes slower (table "The worker team").
+/// worker team. With a second thread, a loop of 1 us becomes 1.05 times as fast and a loop of 2 us
+/// 1.33 times as fast, but a loop of 0.5 us becomes slower (table "The worker team").
 pub fn unit_work() -> usize {
     Machine::host().rates.multiply_adds
 }
@@ -29,10 +29,10 @@ pub const MIN_PIECE_UNITS: usize = 64;
 /// Minimum number of rows of a block, if a matrix product is divided by rows. The rows of a block share the reads of B.
 /// Blocks of 48 rows are 10 to 15 % slower.
 pub const MIN_BLOCK_ROWS: usize = 96;
-/// Number of rows of A up to which a matrix product is memory-bound: reading B takes as long as
-/// the multiplications. The cost estimate of a product with fewer rows assumes this number. One
-/// to four rows of 1024 x 1024 take 133 to 135 us with one thread, seven take 141 (table
-/// "Products with packed weights").
+/// Number of rows of A up to which a matrix product is memory-bound: reading B takes as long as the
+/// multiplications. The cost estimate of a product with fewer rows assumes this number. One to four
+/// rows of 1024 x 1024 take 133 to 135 us with one thread, seven take 141 (table "Products with
+/// packed weights").
 pub const MEMORY_BOUND_ROWS: usize = 4;
 
 /// Whether the work of a matrix product with `m` rows is divided among threads by rows of A, instead of by panels (groups of

@@ -19,9 +19,8 @@ pub enum Algorithm {
 
 /// Maximum number of elements that a sorting network sorts.
 pub const MAX_NETWORK: usize = 64;
-/// Maximum length of the sorted list of [`Algorithm::Top`]. A list of 16 elements takes 1.5
-/// times as long as [`Algorithm::Candidates`] for rows of 256 elements, and 0.8 times as long
-/// for rows of 4096.
+/// Maximum length of the sorted list of [`Algorithm::Top`]. A list of 16 elements takes 1.5 times as long as
+/// [`Algorithm::Candidates`] for rows of 256 elements, and 0.8 times as long for rows of 4096.
 pub const MAX_TOP: usize = 8;
 
 /// Chooses the algorithm for rows of `columns` elements, if the first `wanted` elements in sorted order are requested.
@@ -33,10 +32,10 @@ pub fn algorithm(columns: usize, wanted: usize) -> Algorithm {
         _ => Algorithm::Candidates,
     }
 }
-/// Number of elements that an algorithm processes per microsecond. Times per element on Zen 5
-/// with AVX-512: 4 to 6 ns for a sorting network of 4 to 32 elements, 1.3 ns for a sorted list
-/// of 5 of 256 elements, 2.9 ns for candidates of 32 of 256 elements, and 10 to 11 ns for a
-/// sort of 256 or 4096 elements.
+/// Number of elements that an algorithm processes per microsecond. Times per element on Zen 5 with
+/// AVX-512: 4 to 6 ns for a sorting network of 4 to 32 elements, 1.3 ns for a sorted list of 5 of
+/// 256 elements, 2.9 ns for candidates of 32 of 256 elements, and 10 to 11 ns for a sort of 256 or
+/// 4096 elements.
 pub fn unit(algorithm: Algorithm) -> usize {
     let copied = Machine::host().rates.copied;
     let unit = match algorithm {

@@ -17,10 +17,10 @@ const FEW_BYTE_ROWS: usize = 3;
 /// Approximate number of rows of A whose multiplication with vectors takes as long as tile
 /// registers take to read B.
 const MEMORY_BOUND_ROWS: usize = 2;
-/// Minimum number of multiplications that amortizes the set-up time of tile registers, 0.13 us.
-/// The first [`MEMORY_BOUND_ROWS`] rows of A are not counted. Time of tile registers relative
-/// to vectors: B of 64 x 64: 2.0 for 5 rows, 1.06 for 16, 0.88 for 24. B of 128 x 128: 1.1 for
-/// 5 rows, 0.95 for 6. B of 256 x 128: 1.14 for 4 rows, 1.0 for 5.
+/// Minimum number of multiplications that amortizes the set-up time of tile registers, 0.13 us. The
+/// first [`MEMORY_BOUND_ROWS`] rows of A are not counted. Time of tile registers relative to
+/// vectors: B of 64 x 64: 2.0 for 5 rows, 1.06 for 16, 0.88 for 24. B of 128 x 128: 1.1 for 5 rows,
+/// 0.95 for 6. B of 256 x 128: 1.14 for 4 rows, 1.0 for 5.
 const MIN_PRODUCTS: usize = 80 * 1024;
 
 /// Whether a matrix product of 8-bit integers uses tile registers, if the machine has them.

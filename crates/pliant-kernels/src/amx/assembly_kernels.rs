@@ -26,8 +26,8 @@ impl KRange {
     /// Creates a range of `steps` steps. The arguments are the addresses at which the first step
     /// reads A and B, and the strides of their rows in bytes. A row of B consists of 32-bit words.
     ///
-    /// Inlined, because a copy of the range would wait for all stores before it: loads that are wider
-    /// than the stores of the fields cannot be forwarded.
+    /// Inlined, because a copy of the range would wait for all stores before it: loads that are wider than the stores of the fields
+    /// cannot be forwarded.
     #[inline(always)]
     pub const fn new(
         steps: usize,

@@ -14,10 +14,9 @@
 //! registers over all taps. 3 x 3 filters that the compiler transformed take 16 multiplications
 //! instead of 36, or 36 instead of 144 (`winograd`).
 //!
-//! An attribute of the call selects Winograd's algorithm. The offload rule sets this attribute at
-//! compile time (`pliant-opt/src/offload/rules/conv/conv_matcher.rs`). Without it, the arguments and
-//! [`crate::algorithm_selection::convolution`] decide which implementation runs.
-//! For measurements, see "Convolution" in `docs/internals/measurements/convolution.md`.
+//! An attribute of the call selects Winograd's algorithm. The offload rule sets this attribute at compile time
+//! (`pliant-opt/src/offload/rules/conv/conv_matcher.rs`). Without it, the arguments and [`crate::algorithm_selection::convolution`]
+//! decide which implementation runs. For measurements, see "Convolution" in `docs/internals/measurements/convolution.md`.
 //!
 //! | module | owns |
 //! |---|---|

@@ -83,8 +83,7 @@ impl Epilogue {
         }
     }
 
-    /// Returns the limits to which the activation clips; infinities without an activation. `None` for
-    /// other activations.
+    /// Returns the limits to which the activation clips; infinities without an activation. `None` for other activations.
     pub(crate) fn clip_bounds(&self) -> Option<(f32, f32)> {
         match self.activation {
             Activation::None => Some((f32::NEG_INFINITY, f32::INFINITY)),

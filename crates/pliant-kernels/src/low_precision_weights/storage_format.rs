@@ -26,8 +26,8 @@ impl Format {
 
 /// A storage format as a type parameter, so that the compiler specializes loops for each format.
 pub(super) trait StorageFormat {
-    /// Returns the byte offset, within a panel, of the elements of a column in rows `k` and
-    /// `k + 1`, which are stored together. `k` is even.
+    /// Returns the byte offset, within a panel, of the elements of a column in rows `k` and `k + 1`, which are stored together. `k`
+    /// is even.
     fn offset(k: usize, column: usize, width: usize) -> usize;
 
     /// Loads a vector from each of two adjacent rows, and converts both to float32. If `both` is

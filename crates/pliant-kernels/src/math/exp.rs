@@ -2,8 +2,7 @@
 
 use super::{MathOps, Real, abs, horner, negated, odd_polynomial, with_sign};
 
-/// The value `e^r - 1` for a small `r`, stored as the numbers `r`, `p` and `square` of the sum
-/// `r + p * square`.
+/// The value `e^r - 1` for a small `r`, stored as the numbers `r`, `p` and `square` of the sum `r + p * square`.
 pub(super) struct ExpM1<V> {
     r: V,
     p: V,
@@ -223,10 +222,9 @@ pub fn tanh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     b.keep_nan(x, &y)
 }
 
-/// Logistic function, computed from `e^-|x|`, which does not overflow. One Newton step corrects the
-/// rounding errors of the denominator and the quotient. The step needs no second division: the
-/// inverse of the denominator is the quotient itself for `x >= 0`, and 1 minus the quotient for
-/// `x < 0`.
+/// Logistic function, computed from `e^-|x|`, which does not overflow. One Newton step corrects the rounding errors of the
+/// denominator and the quotient. The step needs no second division: the inverse of the denominator is the quotient itself for
+/// `x >= 0`, and 1 minus the quotient for `x < 0`.
 #[inline(always)]
 pub fn sigmoid<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let (zero, one) = (b.f(0.0), b.f(1.0));

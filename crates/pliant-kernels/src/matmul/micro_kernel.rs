@@ -240,8 +240,8 @@ const fn k_splits(rows: usize, max_vectors: usize) -> usize {
     }
 }
 
-/// Repeats a block for each row of a tile of `$count` rows, at most [`MAX_ROWS`]. Compilers unroll a
-/// loop only if its body is small enough, and would otherwise keep all sums of the tile in memory.
+/// Repeats a block for each row of a tile of `$count` rows, at most [`MAX_ROWS`]. Compilers unroll a loop only if its body is small
+/// enough, and would otherwise keep all sums of the tile in memory.
 macro_rules! for_each_row {
     ($count:expr, |$r:ident| $body:block) => {
         for_each_row!(@ $count, $r, $body, 0 1 2 3 4 5 6 7 8 9 10 11)
@@ -400,8 +400,8 @@ unsafe fn step<L: Lanes, const R: usize, const V: usize>(
     }
 }
 
-/// Writes vector `v` of a row of sums to C, or adds it to C if the tile accumulates, and applies the
-/// epilogue. The last vector of a row may be partial.
+/// Writes vector `v` of a row of sums to C, or adds it to C if the tile accumulates, and applies the epilogue. The last vector of a
+/// row may be partial.
 ///
 /// # Safety
 /// The conditions of [`MicroKernels::run`] hold.

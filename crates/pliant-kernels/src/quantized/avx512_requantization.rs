@@ -16,8 +16,8 @@ pub(super) struct SinglePass<'a> {
 }
 
 impl<'a> SinglePass<'a> {
-    /// Returns the operands of the single pass; `None` if the results are not 8-bit integers, or if the
-    /// epilogue does more than scaling, adding and clipping.
+    /// Returns the operands of the single pass; `None` if the results are not 8-bit integers, or if the epilogue does more than
+    /// scaling, adding and clipping.
     pub fn of(epilogue: &'a IntegerEpilogue, zeros: &ZeroPoints) -> Option<SinglePass<'a>> {
         let requantization = epilogue.requantization?;
         let bounds = epilogue.float.clip_bounds()?;
@@ -94,8 +94,8 @@ impl<'a> SinglePass<'a> {
     }
 }
 
-/// A divisor of numbers that are then rounded and clipped to 8 bits. The division takes five fused
-/// multiply-adds instead of the division instruction, which takes 16 cycles for a vector of AVX-512.
+/// A divisor of numbers that are then rounded and clipped to 8 bits. The division takes five fused multiply-adds instead of the
+/// division instruction, which takes 16 cycles for a vector of AVX-512.
 struct Divisor {
     divisor: f32,
     reciprocal: f32,
@@ -120,9 +120,9 @@ impl Divisor {
     /// Returns `x / divisor` for dividends within the limit. The quotient is rounded as by the division
     /// instruction if its magnitude is at least 2^-20; smaller quotients stay small.
     ///
-    /// Method: P. Markstein, "Computation of elementary functions on the IBM RISC System/6000
-    /// processor", 1990: a quotient with an error of at most one unit in the last place is corrected
-    /// by its exact remainder. The first correction brings the estimate to this accuracy.
+    /// Method: P. Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor", 1990: a quotient with an
+    /// error of at most one unit in the last place is corrected by its exact remainder. The first correction brings the estimate to
+    /// this accuracy.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn divide(&self, x: __m512) -> __m512 {

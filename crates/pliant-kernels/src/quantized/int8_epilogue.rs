@@ -67,8 +67,7 @@ impl IntegerEpilogue {
         epilogue
     }
 
-    /// Applies the epilogue to a tile of int32 sums. They become float32 in place, unless the results
-    /// are 8-bit integers.
+    /// Applies the epilogue to a tile of int32 sums. They become float32 in place, unless the results are 8-bit integers.
     ///
     /// # Safety
     /// The conditions of [`Epilogue::finish`] hold, with elements of int32. The factors of the rows

@@ -1,9 +1,8 @@
 //! Requantization of the results of 8-bit matrix products and convolutions to 8 bits.
 //!
-//! Method: with AVX-512, one pass over the int32 sums of a tile, if the float32 epilogue only scales,
-//! adds a bias and clips. It also subtracts the zero points. Tiles have rows of 16 to 64 columns, so that further
-//! passes would cost more for the start of each row than for the arithmetic. Other epilogues are
-//! computed first, and a pass over their float32 results requantizes these.
+//! Method: with AVX-512, one pass over the int32 sums of a tile, if the float32 epilogue only scales, adds a bias and clips. It
+//! also subtracts the zero points. Tiles have rows of 16 to 64 columns, so that further passes would cost more for the start of
+//! each row than for the arithmetic. Other epilogues are computed first, and a pass over their float32 results requantizes these.
 
 use std::ptr::null;
 use std::slice::{from_raw_parts, from_raw_parts_mut};

@@ -149,8 +149,8 @@ functions! {
     in_double pow, Pow, fast pow_positive_finite;
 }
 
-/// Returns the vector math functions (elementary functions over slices, `pliant_vec_*`) that generated
-/// code may call, compiled for an instruction set.
+/// Returns the vector math functions (elementary functions over slices, `pliant_vec_*`) that generated code may call, compiled for
+/// an instruction set.
 pub fn linked(isa: Isa) -> impl Iterator<Item = ExternFn> {
     VECTOR_MATH_FUNCTIONS.iter().map(move |function| ExternFn {
         name: function.symbol,

@@ -1,5 +1,5 @@
-//! Tests the vector math functions (`pliant_vec_*`) with every instruction set of the machine, at sizes
-//! that are not multiples of a vector, between guard pages, and in place.
+//! Tests the vector math functions (`pliant_vec_*`) with every instruction set of the machine, at sizes that are not multiples of a
+//! vector, between guard pages, and in place.
 
 use std::ptr::null;
 

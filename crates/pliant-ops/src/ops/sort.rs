@@ -1,5 +1,5 @@
-//! Sorting: sort, argsort, topk, median. All sorts are stable: equal elements keep their order, in
-//! ascending and in descending order. NaN is last in both directions, except for `nan_is_largest` of topk.
+//! Sorting: sort, argsort, topk, median. All sorts are stable: equal elements keep their order, in ascending and in descending
+//! order. NaN is last in both directions, except for `nan_is_largest` of topk.
 
 use pliant_ir::DType;
 use pliant_ir::op::InferError;

@@ -30,8 +30,8 @@ use super::tensor::{Check, Compute, Tensor, TensorOp};
 /// (`e = e * e`) would need exponential time.
 pub const MAX_TERMS: u64 = 100_000;
 
-/// Maximum ratio of terms to distinct nodes, checked if an expression has more than [`MAX_TERMS`] terms.
-/// Shared nodes raise the ratio. A long chain without sharing has a low ratio and is accepted.
+/// Maximum ratio of terms to distinct nodes, checked if an expression has more than [`MAX_TERMS`] terms. Shared nodes raise the
+/// ratio. A long chain without sharing has a low ratio and is accepted.
 const TERMS_PER_NODE: u64 = 8;
 
 /// An argument of the function under construction.

@@ -165,8 +165,8 @@ impl FuncOwner {
         Ok(owner)
     }
 
-    /// Creates an owner for a function that differs from the function of this owner only in its
-    /// attributes and visibility. Corresponding expressions of both functions have the same identity.
+    /// Creates an owner for a function that differs from the function of this owner only in its attributes and visibility.
+    /// Corresponding expressions of both functions have the same identity.
     pub fn variant(self: &Arc<Self>, func: Arc<Function>) -> Arc<FuncOwner> {
         let owner = Self::with_stage(Stage::Finished(func.clone()));
         let mut guarded = self.lock();

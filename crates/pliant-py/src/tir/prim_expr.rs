@@ -463,8 +463,8 @@ impl PrimExpr {
         }
     }
 
-    /// Returns a number that identifies the expression while it lives. Python objects that represent
-    /// the same variable return the same number.
+    /// Returns a number that identifies the expression while it lives. Python objects that represent the same variable return the
+    /// same number.
     #[getter]
     fn _node_id(&self) -> usize {
         match self.expr.kind() {

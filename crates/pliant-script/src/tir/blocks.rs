@@ -36,8 +36,7 @@ pub(super) struct OpenBlock {
 }
 
 impl<'s> PrimParser<'_, 's> {
-    /// Parses `with T.block("C"):`, `with T.block([128, 128], "C") as [i, j]:`,
-    /// `with T.block(n, m) as i, j:`.
+    /// Parses `with T.block("C"):`, `with T.block([128, 128], "C") as [i, j]:`, `with T.block(n, m) as i, j:`.
     pub(super) fn block_stmt(
         &mut self,
         call: &Call<'s>,

@@ -474,8 +474,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(self.f.add_expr(ExprData::Call(intrin, operands.into(), ty)))
     }
 
-    /// Parses `T.call_extern("float32", "name", args...)` and
-    /// `T.call_packed("name", args..., dtype="float32")`.
+    /// Parses `T.call_extern("float32", "name", args...)` and `T.call_packed("name", args..., dtype="float32")`.
     fn named_call(&mut self, intrin: Intrin, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
         let mut ty = Ty::I64;
         for k in &call.keywords {

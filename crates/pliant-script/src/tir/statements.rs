@@ -604,8 +604,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(())
     }
 
-    /// Parses `with T.LetStmt(v) as x:`, `with T.let(x, v):`, `with T.Assert(c, m):`,
-    /// `with T.decl_buffer(...) as B:`.
+    /// Parses `with T.LetStmt(v) as x:`, `with T.let(x, v):`, `with T.Assert(c, m):`, `with T.decl_buffer(...) as B:`.
     fn scoped(
         &mut self,
         name: &str,

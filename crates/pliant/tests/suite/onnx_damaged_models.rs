@@ -85,8 +85,8 @@ impl Xorshift {
     }
 }
 
-/// Damages a file one to three times: changes a byte or a bit, truncates the file, duplicates a range
-/// of its bytes, or inserts a range of the bytes in `other`.
+/// Damages a file one to three times: changes a byte or a bit, truncates the file, duplicates a range of its bytes, or inserts a
+/// range of the bytes in `other`.
 fn mutate(bytes: &[u8], other: &[u8], rng: &mut Xorshift) -> Vec<u8> {
     let mut out = bytes.to_vec();
     for _ in 0..=rng.below(3) {

@@ -282,8 +282,7 @@ impl WinogradConvolution<'_> {
                     c: (m.wrapping_add(element * sums), self.width as isize),
                     accumulate: false,
                 };
-                // A single panel needs no memory for copies of rows.
-                // SAFETY: guaranteed by the caller; the sums have room.
+                // SAFETY: guaranteed by the caller; the sums have room. A single panel needs no memory for copies of rows.
                 unsafe { product.compute_block(self.isa, 0..tiles, 0..1) };
             }
             // SAFETY: guaranteed by the caller.

@@ -28,9 +28,8 @@ pub struct PatternNode {
     pub pattern: Pattern,
 }
 
-/// Returns the key of a size variable, a number that identifies the variable in patterns: variables with
-/// equal keys must match equal sizes. A pattern may outlive every expression with its variables, so keys
-/// are kept for the lifetime of the process.
+/// Returns the key of a size variable, a number that identifies the variable in patterns: variables with equal keys must match
+/// equal sizes. A pattern may outlive every expression with its variables, so keys are kept for the lifetime of the process.
 fn size_var_key(var: &te::Var) -> u64 {
     static KEYS: LazyLock<Mutex<FxHashMap<te::Var, u64>>> = LazyLock::new(Mutex::default);
     let mut keys = KEYS.lock().unwrap_or_else(PoisonError::into_inner);

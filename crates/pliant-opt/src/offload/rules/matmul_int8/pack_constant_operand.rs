@@ -41,8 +41,8 @@ impl PackedWeights {
     }
 }
 
-/// Packs a matrix of integers for the kernel. Returns `None` if the values of a column
-/// differ by more than 255, so that no zero point makes them 8-bit integers.
+/// Packs a matrix of integers for the kernel. Returns `None` if the values of a column differ by
+/// more than 255, so that no zero point makes them 8-bit integers.
 ///
 /// # Errors
 /// If memory cannot be allocated.
