@@ -143,8 +143,10 @@ pub struct OpDecl {
     pub numpy: Option<&'static str>,
     /// The ONNX operators that the operator implements.
     pub onnx: &'static [&'static str],
-    /// A short description in full sentences. It is the documentation of the operator.
+    /// A short description in full sentences. The documentation of the operator starts with it ([`OpDecl::description`]).
     pub doc: &'static str,
+    /// When a call fails, apart from wrong element types: the end of the sentence "Raises an error if ...".
+    pub errors: Option<&'static str>,
     /// The features of comparable operators that are not supported, with reasons.
     pub limits: Option<&'static str>,
     // Gradients are not implemented. A field `gradient: Option<GradientFn>` with a builder function `gradient(f)` would hold them,
@@ -174,6 +176,7 @@ impl OpDecl {
             numpy: None,
             onnx: &[],
             doc,
+            errors: None,
             limits: None,
         }
     }
@@ -215,8 +218,9 @@ impl OpDecl {
     }
 
     /// Sets the tensor expression of an elementwise operator with broadcasting: each output element only depends on the operands'
-    /// elements at its position.
+    /// elements at its position. Calls fail if the shapes cannot be broadcast.
     pub const fn te_broadcast(mut self, te: TeFn) -> Self {
+        self.errors = Some("the shapes cannot be broadcast");
         self.pattern = Pattern::Broadcast;
         self.dims = DimTrait::Elementwise;
         self.legalize = Legalize::Te(te);
@@ -291,11 +295,25 @@ impl OpDecl {
         self
     }
 
+    /// Sets the text, for the documentation, about when a call fails: the end of the sentence "Raises an error if ...".
+    pub const fn errors(mut self, text: &'static str) -> Self {
+        self.errors = Some(text);
+        self
+    }
+
     /// Sets the text, for the documentation, about features of comparable operators that this operator does not support, with
     /// reasons.
     pub const fn limits(mut self, text: &'static str) -> Self {
         self.limits = Some(text);
         self
+    }
+
+    /// The description of the operator, followed by a sentence about its errors.
+    pub fn description(&self) -> String {
+        match self.errors {
+            Some(errors) => format!("{} Raises an error if {errors}.", self.doc),
+            None => self.doc.to_string(),
+        }
     }
 
     /// The operands and attributes of the operator, as calls write them.

@@ -312,6 +312,8 @@ fn operator_declarations_are_consistent() {
         assert!(names.insert(decl.name), "{} is declared twice", decl.name);
         assert!(decl.aliases.iter().all(|a| names.insert(a)), "{}", decl.name);
         assert!(decl.doc.ends_with('.'), "{}: its doc is a sentence", decl.name);
+        let errors_end_with_dot = decl.errors.is_some_and(|text| text.ends_with('.'));
+        assert!(!errors_end_with_dot, "{}: its errors are the end of a sentence", decl.name);
         let signature = decl.signature();
         let optional = signature.operands.iter().map(|o| o.optional);
         assert!(optional.is_sorted(), "{}: only trailing operands are optional", decl.name);

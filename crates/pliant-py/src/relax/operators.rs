@@ -59,8 +59,8 @@ impl OpFunction {
     #[getter]
     fn __doc__(&self) -> String {
         let decl = pliant_ops::registry().decl(self.op);
-        let mut doc =
-            decl.map_or_else(|| "A user-defined operator.".to_string(), |d| d.doc.to_string());
+        let user_defined = || "A user-defined operator.".to_string();
+        let mut doc = decl.map_or_else(user_defined, pliant_ops::OpDecl::description);
         if let Some(numpy) = decl.and_then(|d| d.numpy) {
             doc.push_str(&format!("\n\nCorresponds to ``numpy.{numpy}``."));
         }

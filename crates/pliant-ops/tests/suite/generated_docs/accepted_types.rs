@@ -1,8 +1,9 @@
-//! Determines the element types that an operator accepts by querying its type rule, so that no separate list must be maintained.
+//! Determines the element types of an operator's operands and result by querying its type rule, so that no separate list must be
+//! maintained.
 
 use pliant_ir::relax::{Expr, FunctionBuilder, TypeData};
 use pliant_ir::{AttrValue, Attrs, DType};
-use pliant_ops::op_declaration::Default;
+use pliant_ops::op_declaration::{Default, Legalize};
 use pliant_ops::type_inference::InferCtx;
 use pliant_ops::{OpDecl, registry};
 
@@ -38,11 +39,40 @@ enum Kind {
 /// element type.
 type KnownOperand = Option<(Kind, Option<usize>, DType)>;
 
-/// For each operand that is a tensor or a tuple of tensors, the element types that the type rule accepts, in words.
+/// The element types of an operator's operands and result.
+pub struct DataTypes {
+    /// The types in words, such as "`x` floats; result as `x`".
+    pub text: String,
+    /// Whether the type rule rejects tensors of other types. False if the attribute `dtype` can change the accepted types.
+    pub restricted: bool,
+}
+
+/// The element types of the operands and of the result. `None` if there are no tensors, for operators that later stages implement and
+/// for operators with side effects.
+pub fn data_types(decl: &OpDecl) -> Option<DataTypes> {
+    if matches!(decl.legalize, Legalize::Keep) || !decl.pure {
+        return None;
+    }
+    let operands = element_types(decl);
+    let restricted = operands.iter().any(|(_, types)| types != "any type")
+        && !decl.attrs.iter().any(|(name, _)| *name == "dtype");
+    let operands = operands.into_iter();
+    let mut list: Vec<String> = operands.map(|(name, types)| format!("`{name}` {types}")).collect();
+    list.extend(result_type(decl).map(|ty| format!("result {ty}")));
+    (!list.is_empty()).then(|| DataTypes { text: list.join("; "), restricted })
+}
+
+/// For each operand that is a tensor or a tuple of tensors, the element types that the type rule accepts, in words. For an operand
+/// that must have the type of another one, the text is "as" and the name of the other operand.
 pub fn element_types(decl: &OpDecl) -> Vec<(String, String)> {
     let mut list = Vec::new();
-    for (k, spec) in decl.signature().operands.iter().enumerate() {
+    let operands = decl.signature().operands;
+    for (k, spec) in operands.iter().enumerate() {
         let name = spec.name;
+        if let Some(same) = operand_of_same_type(decl, k) {
+            list.push((name.to_string(), format!("as `{}`", operands[same].name)));
+            continue;
+        }
         for (kind, before) in [(Kind::Tensor, ""), (Kind::Tuple, "tuple of ")] {
             if !accepts_kind(decl, k, kind) {
                 continue;
@@ -56,6 +86,49 @@ pub fn element_types(decl: &OpDecl) -> Vec<(String, String)> {
         }
     }
     list
+}
+
+/// The first operand before operand `k` whose element type operand `k` must have. `None` if there is no such operand. An operand must
+/// have the type of another one if there are ranks for which the type rule accepts equal types, but rejects all different ones.
+fn operand_of_same_type(decl: &OpDecl, k: usize) -> Option<usize> {
+    let must_be_equal = |first: usize, ranks: (Option<usize>, Option<usize>)| {
+        let accepted = |a: DType, b: DType| {
+            let known = |i: usize| {
+                let operands = [(first, ranks.0, a), (k, ranks.1, b)];
+                let operand = operands.into_iter().find(|operand| operand.0 == i);
+                operand.map(|(_, rank, dtype)| (Kind::Tensor, rank, dtype))
+            };
+            !results(decl, k, known).is_empty()
+        };
+        TYPES.into_iter().any(|a| accepted(a, a))
+            && TYPES.into_iter().all(|a| TYPES.into_iter().all(|b| a == b || !accepted(a, b)))
+    };
+    let ranks =
+        || KNOWN_RANKS.into_iter().flat_map(|a| KNOWN_RANKS.into_iter().map(move |b| (a, b)));
+    (0..k).find(|&first| ranks().any(|ranks| must_be_equal(first, ranks)))
+}
+
+/// The element type of the result in words: "as" and the name of an operand, or a type that is always the same. `None` if the
+/// operands do not determine the type in this way, or an attribute does.
+fn result_type(decl: &OpDecl) -> Option<String> {
+    if decl.attrs.iter().any(|(name, _)| name.contains("dtype") || *name == "out_int32") {
+        return None;
+    }
+    for (k, spec) in decl.signature().operands.iter().enumerate() {
+        let mut pairs: Vec<(DType, Option<DType>)> = Vec::new();
+        for dtype in TYPES {
+            let known = |i: usize| (i == k).then_some((Kind::Tensor, None, dtype));
+            pairs.extend(results(decl, k, known).into_iter().map(|result| (dtype, result)));
+        }
+        let Some(&(_, Some(first))) = pairs.first() else { continue };
+        if pairs.iter().all(|&(dtype, result)| result == Some(dtype)) {
+            return Some(format!("as `{}`", spec.name));
+        }
+        if pairs.iter().all(|&(_, result)| result == Some(first)) {
+            return Some(first.to_string());
+        }
+    }
+    None
 }
 
 /// Whether operand `k` can be of this kind. The type rule is called with first operands of ranks 1
@@ -92,16 +165,29 @@ fn accepts_type(decl: &OpDecl, k: usize, kind: Kind, dtype: DType) -> bool {
 /// Whether the type rule of an operator accepts operand `k` of the kind, rank and data type `is`. Operand 0 is a float32 tensor of
 /// rank `first` unless that is `None` or `k` is 0. The types of all other operands are unknown.
 fn accepts(decl: &OpDecl, k: usize, is: KnownOperand, first: Option<usize>) -> bool {
-    samples(decl).iter().any(|attrs| {
+    let first = first.map(|rank| (Kind::Tensor, Some(rank), DType::Float32));
+    !results(decl, k, |i| if i == k { is } else { first.filter(|_| i == 0) }).is_empty()
+}
+
+/// Calls the type rule of an operator with operands of which `known` states what is known: at least the required operands and those
+/// up to operand `k`. Returns the element type of the result for each sample of the required attributes that the type rule accepts;
+/// `None` if the result is not a tensor or its element type is unknown.
+fn results(decl: &OpDecl, k: usize, known: impl Fn(usize) -> KnownOperand) -> Vec<Option<DType>> {
+    let last = decl.signature().operands.iter().rposition(|s| !s.optional);
+    let count = (k + 1).max(last.map_or(0, |k| k + 1));
+    let mut list = Vec::new();
+    for attrs in samples(decl) {
         let mut builder = FunctionBuilder::new(registry());
-        let last = decl.signature().operands.iter().rposition(|s| !s.optional);
-        let count = (k + 1).max(last.map_or(0, |k| k + 1));
-        let first = first.map(|rank| (Kind::Tensor, Some(rank), DType::Float32));
-        let known = |i: usize| if i == k { is } else { first.filter(|_| i == 0) };
         let args: Vec<Expr> = (0..count).map(|i| operand(&mut builder, known(i))).collect();
         let func = builder.func_mut();
-        (decl.infer)(&mut InferCtx { func, decl, args: &args, attrs, ty_args: &[] }).is_ok()
-    })
+        let mut ctx = InferCtx { func, decl, args: &args, attrs: &attrs, ty_args: &[] };
+        let Ok(ty) = (decl.infer)(&mut ctx) else { continue };
+        list.push(match ctx.func.types.get(ty) {
+            TypeData::Tensor { dtype, .. } => *dtype,
+            _ => None,
+        });
+    }
+    list
 }
 
 fn operand(builder: &mut FunctionBuilder<'static>, is: KnownOperand) -> Expr {
@@ -153,6 +239,8 @@ fn samples(decl: &OpDecl) -> Vec<Attrs> {
                     "index_map" => AttrValue::str("lambda i, j: (j, i)"),
                     "subscripts" => AttrValue::str("ab->b"),
                     "dtype" => AttrValue::DType(DType::Float32),
+                    // Normalizations require a channel axis that is not among the normalized axes.
+                    "channel_axis" => AttrValue::Int(0),
                     _ => value.clone(),
                 };
                 attrs.set(name, value);

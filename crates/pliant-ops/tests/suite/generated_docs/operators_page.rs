@@ -6,7 +6,7 @@ use pliant_ir::OpRegistry;
 use pliant_ops::op_declaration::{Legalize, Pattern};
 use pliant_ops::{OpDecl, registry};
 
-use super::accepted_types::element_types;
+use super::accepted_types::data_types;
 use super::unsupported_ops::{REASONS, unsupported_operators};
 use super::{check, groups, params, short};
 
@@ -16,8 +16,9 @@ const HEAD: &str = "\
 Generated from the operator declarations in `crates/pliant-ops/src/ops`; a test fails if this page is out of date.
 
 - **Types** are the element types that an operand may have: *numbers* are all types except bool, *integers* have 8 to 64 bits and
-  are signed or unsigned, *floats* are float16, bfloat16, float32 and float64. If two operands have different types,
-  [Numerics](numerics.md) describes the common type, or the call is rejected.
+  are signed or unsigned, *floats* are float16, bfloat16, float32 and float64. *As `x`* is the type of the operand `x`; a scalar
+  operand adopts it as [Numerics](numerics.md) describes. *Result* is the element type of the result. A call with operands of other
+  types is rejected.
 - **Fuses** describes how the operator is fused with its neighbours. *Elementwise*, *broadcast* and *injective* operators fuse
   with any operator. A *reduction* fuses with its producers, an *anchor* (matrix products, convolutions, pooling) with its
   consumers. *Alone* means that the operator has a loop function of its own.
@@ -63,7 +64,7 @@ fn page() -> String {
 }
 
 fn entry(out: &mut String, decl: &OpDecl) {
-    writeln!(out, "**`{}`**  \n{}  ", signature(decl), decl.doc).unwrap();
+    writeln!(out, "**`{}`**  \n{}  ", signature(decl), decl.description()).unwrap();
     let mut facts = Vec::new();
     if !decl.aliases.is_empty() {
         let names: Vec<String> =
@@ -76,15 +77,8 @@ fn entry(out: &mut String, decl: &OpDecl) {
     if !decl.onnx.is_empty() {
         facts.push(format!("ONNX {}", code(decl.onnx)));
     }
-    let stage = matches!(decl.legalize, Legalize::Keep) || !decl.pure;
-    if !stage {
-        let types: Vec<String> = element_types(decl)
-            .into_iter()
-            .map(|(name, type_class_names)| format!("`{name}` {type_class_names}"))
-            .collect();
-        if !types.is_empty() {
-            facts.push(format!("types: {}", types.join("; ")));
-        }
+    if let Some(types) = data_types(decl) {
+        facts.push(format!("types: {}", types.text));
     }
     if let Some(name) = decl.symbolic {
         facts.push(format!("`{name}` may be symbolic"));

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use pliant_ops::OpDecl;
 use pliant_ops::op_declaration::Default;
 
+use super::accepted_types::data_types;
 use super::{Param, check, groups, params, short};
 
 const HAND_WRITTEN: [&str; 6] = [
@@ -15,6 +16,13 @@ const HAND_WRITTEN: [&str; 6] = [
     "call_pure_packed",
     "register_op",
 ];
+
+/// A paragraph about the exceptions of all operators, for the docstrings of the modules.
+const ERRORS: &str = "\
+A call with invalid operands or attributes raises `CompileError`, when it is created or when its operand types become known.
+Conditions that depend on values or on symbolic sizes are checked when the program runs. In the lists of data types, \"as\" means
+the type of another operand; a scalar adopts it.
+";
 
 #[test]
 fn the_python_stubs_are_up_to_date() {
@@ -31,10 +39,11 @@ fn the_python_stubs_are_up_to_date() {
 }
 
 fn stub(group: &str, list: &[&'static OpDecl], nested: &[&str]) -> String {
+    let group_text = if group.is_empty() { String::new() } else { format!(" under `R.{group}`") };
     let mut out = format!(
-        "\"\"\"The operators{}, generated from their declarations (see docs/reference/operators.md). A test compares both.\"\"\"\n\n",
-        if group.is_empty() { String::new() } else { format!(" under `R.{group}`") }
+        "\"\"\"The operators{group_text}, generated from their declarations (see docs/reference/operators.md). A test compares both.\n"
     );
+    writeln!(out, "\n{ERRORS}\"\"\"\n").unwrap();
     out.push_str("from collections.abc import Sequence\nfrom typing import Any, TypeAlias\n\n");
     out.push_str("from pliant._core.relax import Expr\n");
     if !nested.is_empty() {
@@ -97,12 +106,17 @@ fn function(out: &mut String, name: &str, decl: &OpDecl) {
         });
     }
     writeln!(out, "\ndef {name}({}) -> Expr:", parts.join(", ")).unwrap();
-    let mut doc = decl.doc.replace('\\', "\\\\");
+    let mut doc = decl.description().replace('\\', "\\\\");
     if let Some(numpy) = decl.numpy {
         write!(doc, "\n\n    Corresponds to ``numpy.{numpy}``.").unwrap();
     }
     if !decl.onnx.is_empty() {
         write!(doc, "\n\n    Implements ONNX {}.", decl.onnx.join(", ")).unwrap();
+    }
+    if let Some(types) = data_types(decl) {
+        let error =
+            if types.restricted { " Tensors of other types raise `CompileError`." } else { "" };
+        write!(doc, "\n\n    Data types: {}.{error}", types.text).unwrap();
     }
     let quotes = if doc.ends_with('"') { " " } else { "" };
     writeln!(out, "    \"\"\"{doc}{quotes}\"\"\"").unwrap();
