@@ -40,15 +40,20 @@ pub static DECLS: &[OpDecl] = &[
     arithmetic!("subtract", |a, b| a - b, "`x1 - x2`.").onnx(&["Sub"]),
     arithmetic!("multiply", |a, b| a * b, "`x1 * x2`.").commutative().onnx(&["Mul"]),
     arithmetic!("divide", |a, b| a / b, "`x1 / x2`. Integer quotients are rounded towards zero.")
-        .onnx(&["Div"]),
-    arithmetic!("floor_divide", floor_divide, "`x1 / x2`, rounded towards minus infinity."),
-    arithmetic!("mod", modulo, "The remainder of `x1 / x2`, with the sign of the divisor.").onnx(&["Mod"]),
-    arithmetic!("floor_mod", modulo, "The remainder of `x1 / x2`, with the sign of the divisor.").numpy("mod"),
+        .onnx(&["Div"])
+        .errors("the shapes cannot be broadcast, or an integer divisor is 0"),
+    arithmetic!("floor_divide", floor_divide, "`x1 / x2`, rounded towards minus infinity.")
+        .errors("the shapes cannot be broadcast, or an integer divisor is 0"),
+    arithmetic!("mod", modulo, "The remainder of `x1 / x2`, with the sign of the divisor.").onnx(&["Mod"])
+        .errors("the shapes cannot be broadcast, or an integer divisor is 0"),
+    arithmetic!("floor_mod", modulo, "The remainder of `x1 / x2`, with the sign of the divisor.").numpy("mod")
+        .errors("the shapes cannot be broadcast, or an integer divisor is 0"),
     OpDecl::new("relax.power", infer_arithmetic, "`x1` to the power `x2`.")
         .operands(&["x1", "x2"])
         .te_broadcast(power)
         .numpy("power")
-        .onnx(&["Pow"]),
+        .onnx(&["Pow"])
+        .errors("the shapes cannot be broadcast, or the integer 0 is raised to a negative power"),
     binary_op!("maximum", infer_broadcast, te::maximum, "The maximum of two elements; NaN if either is NaN.")
         .commutative()
         .onnx(&["Max"]),

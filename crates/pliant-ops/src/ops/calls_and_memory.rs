@@ -30,7 +30,10 @@ pub static DECLS: &[OpDecl] = &[
         it overwrites, or -1 for a new tensor.",
     )
     .operands(&["gvar", "args", "tir_vars?"])
-    .attrs(INPLACE_ATTR),
+    .attrs(INPLACE_ATTR)
+    .errors(
+        "`inplace_indices` does not have one entry per output, names an input twice or one of another type, or names no input",
+    ),
     OpDecl::new(
         "relax.call_dps_packed",
         infer_explicit,
@@ -50,7 +53,10 @@ pub static DECLS: &[OpDecl] = &[
         it overwrites, or -1 for a new value.",
     )
     .operands(&["func", "*args: scalar"])
-    .attrs(INPLACE_ATTR),
+    .attrs(INPLACE_ATTR)
+    .errors(
+        "`inplace_indices` does not have one entry per output, names an input twice or one of another type, or names no input",
+    ),
     OpDecl::new(
         "relax.call_builtin_with_ctx",
         infer_explicit,
@@ -63,20 +69,28 @@ pub static DECLS: &[OpDecl] = &[
         infer_make_closure,
         "Creates a closure: a function whose last arguments are bound to captured values.",
     )
-    .operands(&["func", "args"]),
+    .operands(&["func", "args"])
+    .errors("`func` is not a function, or has fewer parameters than there are captured values"),
     OpDecl::new("relax.invoke_closure", infer_invoke, "Calls a closure.")
         .operands(&["closure", "args"])
-        .impure(),
+        .impure()
+        .errors("the arguments do not match the parameters of the closure"),
     OpDecl::new("relax.invoke_pure_closure", infer_invoke, "Calls a closure that has no side effects.")
-        .operands(&["closure", "args"]),
+        .operands(&["closure", "args"])
+        .errors("the arguments do not match the parameters of the closure"),
     OpDecl::new(
         "relax.while_loop",
         infer_while_loop,
         "Runs a loop: as long as `cond` of the state is true, replaces the state by `body` of the state. Returns the final \
         state.",
     )
-    .operands(&["cond", "body", "*state: scalar"]),
-    OpDecl::new("relax.null_value", infer_object, "The null value, which marks an absent operand."),
+    .operands(&["cond", "body", "*state: scalar"])
+    .errors(
+        "`cond` does not return a bool scalar, or the state does not match the parameters of `cond` and `body` and the result of \
+        `body`",
+    ),
+    OpDecl::new("relax.null_value", infer_object, "The null value: as an operand of a call, it marks an optional operand as \
+        absent. It has no operands and the type `R.Object`."),
     OpDecl::new("relax.print", infer_unit, "Prints values.")
         .operands(&["*values: scalar"])
         .attrs(&[("format", Default::Str(""))])
@@ -86,7 +100,8 @@ pub static DECLS: &[OpDecl] = &[
         .operands(&["condition: bool", "*format_args: scalar"])
         .attrs(&[("format", Default::Str(""))])
         .packed("vm.builtin.assert_op")
-        .impure(),
+        .impure()
+        .errors("the condition is not a bool scalar"),
     OpDecl::new("relax.shape_of", infer_shape_of, "The shape of a tensor.")
         .operands(&["x"])
         .depends_on_types_only()
@@ -97,14 +112,16 @@ pub static DECLS: &[OpDecl] = &[
         infer_tensor_to_shape,
         "The elements of an int64 vector as the dims of a shape.",
     )
-    .operands(&["x"]),
+    .operands(&["x"])
+    .errors("`x` is not an int64 vector"),
     OpDecl::new(
         "relax.shape_to_tensor",
         infer_shape_to_tensor,
         "The dims of a shape as an int64 vector.",
     )
     .operands(&["x"])
-    .te(Pattern::Opaque, te_shape_to_tensor),
+    .te(Pattern::Opaque, te_shape_to_tensor)
+    .errors("`x` is neither a shape nor integers"),
     OpDecl::new("relax.size", infer_size, "The number of elements, as a tensor of rank 0.")
         .operands(&["x"])
         .te(Pattern::Opaque, te_size)

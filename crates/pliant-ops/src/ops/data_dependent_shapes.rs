@@ -15,7 +15,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.unique",
         infer_unique,
-        "The distinct elements and, if requested, their first indices, the inverse mapping and their counts.",
+        "The distinct elements and, if requested, int64 vectors of their first indices, of the inverse mapping and of their \
+        counts.",
     )
     .operands(&["x"])
     .attrs(&[
@@ -28,7 +29,8 @@ pub static DECLS: &[OpDecl] = &[
     .packed("vm.builtin.unique")
     .data_dependent()
     .numpy("unique")
-    .onnx(&["Unique"]),
+    .onnx(&["Unique"])
+    .errors("the axis is out of range"),
     OpDecl::new(
         "relax.nonzero",
         infer_nonzero,

@@ -19,7 +19,7 @@ pub static DECLS: &[OpDecl] = &[
         infer_dft,
         "The discrete Fourier transform along an axis of real (last dim 1) or complex numbers (last dim 2). The signal is \
         truncated or padded with zeros to `dft_length`. `onesided` returns the first `dft_length // 2 + 1` frequencies. The \
-        inverse is divided by the length.",
+        inverse is divided by the length. The last dim of the result has size 2.",
     )
     .operands(&["data", "dft_length?: size"])
     .attrs(&[
@@ -31,18 +31,27 @@ pub static DECLS: &[OpDecl] = &[
     .constant_sizes(ConstantSizes::LastDim(0))
     .numpy("fft.fft")
     .onnx(&["DFT"])
-    .limits("the inverse of a one-sided spectrum, because it does not determine the length"),
+    .limits("the inverse of a one-sided spectrum, because it does not determine the length")
+    .errors(
+        "`data` has fewer than 2 dims, its last dim is neither 1 nor 2, the axis is out of range or the last one, or \
+        `dft_length` is not positive",
+    ),
     OpDecl::new(
         "relax.signal.stft",
         infer_stft,
-        "The short-time Fourier transform of signals of shape (batch, length, 1 or 2): the discrete Fourier transforms of \
-        frames of `frame_length` elements that start every `frame_step` elements, each multiplied by the window.",
+        "The short-time Fourier transform of float signals of shape (batch, length, 1 or 2): the discrete Fourier transforms of \
+        frames of `frame_length` elements that start every `frame_step` elements, each multiplied by the window. The result has \
+        the shape (batch, frames, frequencies, 2).",
     )
     .operands(&["signal", "frame_step: size", "window?", "frame_length?: size"])
     .attrs(&[("onesided", Default::Bool(true))])
     .te(Pattern::Opaque, te_stft)
     .constant_sizes(ConstantSizes::LastDim(0))
-    .onnx(&["STFT"]),
+    .onnx(&["STFT"])
+    .errors(
+        "`signal` does not have 3 dims, `window` and `frame_length` are missing or differ in length, or a complex signal is \
+        `onesided`",
+    ),
 ];
 
 /// Returns the size in operand `i`, which must be positive; `None` if it is unknown.

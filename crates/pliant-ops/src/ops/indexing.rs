@@ -31,7 +31,10 @@ pub static DECLS: &[OpDecl] = &[
     .attrs(&[("axis", Default::None), ("mode", Default::Str("fast"))])
     .te(Pattern::Injective, te_take)
     .numpy("take")
-    .onnx(&["Gather"]),
+    .onnx(&["Gather"])
+    .errors(
+        "`axis` is out of range or missing for a tensor that is not a vector, or \"nan\" is used for a type other than floats",
+    ),
     OpDecl::new(
         "relax.strided_slice",
         infer_slice,
@@ -42,7 +45,8 @@ pub static DECLS: &[OpDecl] = &[
     .attrs(&[("assume_inbound", Default::Bool(false))])
     .dims(DimTrait::NamedByOperand(1))
     .te(Pattern::Injective, te_slice)
-    .onnx(&["Slice"]),
+    .onnx(&["Slice"])
+    .errors("an axis is out of range or occurs twice, the lists differ in length, or a stride is 0 or not a constant"),
 ];
 
 // ---- take ----

@@ -9,17 +9,19 @@ use crate::type_inference::InferCtx;
 
 /// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
-    OpDecl::new("relax.item", infer_item, "The only element of a tensor, as a scalar.")
+    OpDecl::new("relax.item", infer_item, "The only element of a tensor, as a scalar of its type.")
         .operands(&["x"])
         .numpy("ndarray.item")
-        .packed("vm.builtin.item"),
+        .packed("vm.builtin.item")
+        .errors("`x` does not have exactly one element"),
     OpDecl::new(
         "relax.trip_count",
         infer_trip_count,
-        "The number of integers in Python's `range(start, stop, step)`, as a scalar. A step of 0 is a run-time error.",
+        "The number of integers in Python's `range(start, stop, step)`, as an int64 scalar.",
     )
     .operands(&["start: scalar", "stop: scalar", "step: scalar"])
-    .packed("vm.builtin.trip_count"),
+    .packed("vm.builtin.trip_count")
+    .errors("an operand is not an integer scalar, or `step` is 0"),
 ];
 
 fn infer_item(ctx: &mut InferCtx<'_>) -> InferResult {

@@ -17,9 +17,9 @@ use crate::type_inference::{InferCtx, TensorTy};
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
     "relax.call_kernel",
     infer,
-    "Calls a library kernel (docs/reference/kernels.md), which writes new tensors of the given types. Operands and attributes are named: \
-     `R.call_kernel(\"pool\", x=x, kind=\"max\", ..., out_sinfo=...)`. `axes[name][i]` is the dim of the tensor that becomes \
-     dim `i` of the kernel operand; -1 inserts a dim of size 1. Ranks and data types must be known.",
+    "Calls a library kernel (docs/reference/kernels.md), which writes new tensors of the given types. Operands and attributes are \
+     named: `R.call_kernel(\"pool\", x=x, kind=\"max\", ..., out_sinfo=...)`. `axes[name][i]` is the dim of the tensor that \
+     becomes dim `i` of the kernel operand; -1 inserts a dim of size 1. Ranks and data types must be known.",
 )
 .operands(&["*tensors"])
 .attrs(&[
@@ -28,7 +28,8 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
     (AXES, Default::None),
     (ATTRIBUTES, Default::None),
 ])
-.te(Pattern::Opaque, te_call_kernel)];
+.te(Pattern::Opaque, te_call_kernel)
+.errors("the kernel is unknown, an operand or attribute does not match its declaration, or `out_sinfo` is missing")];
 
 fn decode_call(ctx: &InferCtx<'_>) -> Result<KernelCall, InferError> {
     KernelCall::of_attrs(ctx.attrs, ctx.args.len()).map_err(|message| ctx.error(message))

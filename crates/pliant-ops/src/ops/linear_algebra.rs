@@ -21,28 +21,34 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.matmul",
         infer_matmul,
-        "Matrix product over the last two dims. Leading dims are broadcast.",
+        "Matrix product over the last two dims. Leading dims are broadcast. A vector is a matrix with one row (`x1`) or one \
+        column (`x2`), and the result lacks this dim. The result has type `out_dtype`, by default that of the operands. Sums of \
+        16-bit floats are accumulated in float32.",
     )
     .operands(&["x1", "x2"])
     .attrs(OUT_DTYPE_ATTR)
     .te(Pattern::OutEWiseFusable, te_matmul)
     .aliases(&["relax.dot", "relax.nn.matmul"])
     .numpy("matmul")
-    .onnx(&["MatMul"]),
+    .onnx(&["MatMul"])
+    .errors("an operand is a scalar, the contracted dims differ, or the leading dims cannot be broadcast"),
     OpDecl::new(
         "relax.linear",
         infer_linear,
-        "Product of `data` with the transpose of `weight`, of shape (out, in), plus an optional bias.",
+        "Product of `data` with the transpose of `weight`, of shape (out, in), plus an optional bias. The result has type \
+        `out_dtype`, by default that of the operands.",
     )
     .operands(&["data", "weight", "bias?"])
     .attrs(OUT_DTYPE_ATTR)
     .te(Pattern::OutEWiseFusable, te_linear)
     .aliases(&["relax.nn.linear"])
-    .onnx(&["Gemm"]),
+    .onnx(&["Gemm"])
+    .errors("`weight` does not have 2 dims, the contracted dims differ, or `bias` cannot be broadcast to the product"),
     OpDecl::new("relax.outer", infer_outer, "Outer product of two vectors.")
         .operands(&["x1", "x2"])
         .te(Pattern::Broadcast, te_outer)
-        .numpy("outer"),
+        .numpy("outer")
+        .errors("an operand is not a vector"),
 ];
 
 /// The element type of the result: the one that the call requests, else the element type of the

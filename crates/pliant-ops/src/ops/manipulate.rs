@@ -31,7 +31,8 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["x", "shape: size"])
     .view(te_view)
     .numpy("reshape")
-    .onnx(&["Reshape"]),
+    .onnx(&["Reshape"])
+    .errors("the numbers of elements differ, or the shape contains -1 twice or another negative size"),
     OpDecl::new("relax.flatten", infer_flatten, "The elements as a vector, in row-major order.")
         .operands(&["x"])
         .view(te_view)
@@ -46,7 +47,8 @@ pub static DECLS: &[OpDecl] = &[
     .lists(&[("axis", 1)])
     .view(te_view)
     .numpy("expand_dims")
-    .onnx(&["Unsqueeze"]),
+    .onnx(&["Unsqueeze"])
+    .errors("an axis is out of range or occurs twice"),
     OpDecl::new(
         "relax.squeeze",
         infer_squeeze,
@@ -58,7 +60,8 @@ pub static DECLS: &[OpDecl] = &[
     .view(te_squeeze)
     .constant_sizes(ConstantSizes::WhetherOne)
     .numpy("squeeze")
-    .onnx(&["Squeeze"]),
+    .onnx(&["Squeeze"])
+    .errors("an axis is out of range, occurs twice or has a size other than 1"),
     OpDecl::new(
         "relax.permute_dims",
         infer_permute,
@@ -70,29 +73,34 @@ pub static DECLS: &[OpDecl] = &[
     .te(Pattern::Injective, te_permute)
     .aliases(&["relax.transpose"])
     .numpy("transpose")
-    .onnx(&["Transpose"]),
+    .onnx(&["Transpose"])
+    .errors("`axes` is not a permutation of the dims"),
     OpDecl::new("relax.broadcast_to", infer_broadcast_to, "Broadcasts a tensor to a shape.")
         .operands(&["x", "shape: size"])
         .te(Pattern::Broadcast, te_broadcast_to)
         .numpy("broadcast_to")
-        .onnx(&["Expand"]),
+        .onnx(&["Expand"])
+        .errors("`x` cannot be broadcast to the shape"),
     OpDecl::new(
         "relax.repeat",
         infer_repeat,
-        "Repeats each element `repeats` times along an axis, or in the flattened tensor.",
+        "Repeats each element `repeats` times (one integer) along an axis, or in the flattened tensor if `axis` is None.",
     )
     .operands(&["x"])
     .attrs(&[("repeats", Default::Required), ("axis", Default::None)])
     .symbolic("repeats")
     .te(Pattern::Injective, te_repeat)
-    .numpy("repeat"),
-    OpDecl::new("relax.tile", infer_tile, "Repeats the whole tensor `repeats[k]` times along each axis `k`.")
+    .numpy("repeat")
+    .errors("`repeats` is negative or not one integer, or the axis is out of range"),
+    OpDecl::new("relax.tile", infer_tile, "Repeats the whole tensor `repeats[k]` times along each axis `k`. Missing leading axes \
+        of `x` have size 1, and missing leading repeats are 1.")
         .operands(&["x"])
         .attrs(&[("repeats", Default::Required)])
         .symbolic("repeats")
         .te(Pattern::Injective, te_tile)
         .numpy("tile")
-        .onnx(&["Tile"]),
+        .onnx(&["Tile"])
+        .errors("a number of repeats is negative"),
 ];
 
 // ---- views ----

@@ -24,7 +24,11 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["data", "scale: scalar", "zero_point: scalar"])
     .attrs(&[("axis", Default::Int(-1)), ("out_dtype", Default::Str("int8"))])
     .te(Pattern::Broadcast, te_quantize)
-    .onnx(&["QuantizeLinear"]),
+    .onnx(&["QuantizeLinear"])
+    .errors(
+        "the axis is out of range, the size of a vector is not that of the axis, or `out_dtype` is not an integer type of at \
+        most 32 bits",
+    ),
     OpDecl::new(
         "relax.dequantize",
         infer_dequantize,
@@ -34,16 +38,21 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["data", "scale: scalar", "zero_point: scalar"])
     .attrs(&[("axis", Default::Int(-1)), ("out_dtype", Default::Str("float32"))])
     .te(Pattern::Broadcast, te_dequantize)
-    .onnx(&["DequantizeLinear"]),
+    .onnx(&["DequantizeLinear"])
+    .errors("the axis is out of range, the size of a vector is not that of the axis, or `out_dtype` is not a float type"),
     OpDecl::new(
         "relax.multinomial_from_uniform",
         infer_multinomial,
         "Samples from categorical distributions: for each sample, the first class for which the cumulative probability in row \
-        `sample_indices` of `prob` exceeds the uniform random number, or else the last class.",
+        `sample_indices` of `prob` exceeds the uniform random number, or else the last class. `uniform_sample` and \
+        `sample_indices` have the shape (n, 1). The classes have type `dtype`.",
     )
     .operands(&["prob", "uniform_sample", "sample_indices: index"])
     .attrs(&[("dtype", Default::Str("int64"))])
-    .te(Pattern::Opaque, te_multinomial),
+    .te(Pattern::Opaque, te_multinomial)
+    .errors(
+        "an operand has another shape, a sample index is out of range, there are no classes, or `dtype` is not an integer type",
+    ),
 ];
 
 // ---- quantize, dequantize ----

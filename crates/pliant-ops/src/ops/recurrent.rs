@@ -28,11 +28,11 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.lstm",
         |ctx| infer(ctx, CellKind::Lstm),
-        "A long short-term memory (LSTM) layer as in ONNX. `x` is (steps, batch, inputs), or with layout 1 (batch, steps, \
-        inputs). The weights `w` (directions, 4 * hidden, inputs) and `r` (directions, 4 * hidden, hidden) hold the gates i, o, \
-        f, c, in this order. `b` (directions, 8 * hidden) holds the biases of both, and `p` (directions, 3 * hidden) the \
-        peepholes i, o, f. Returns all outputs (steps, directions, batch, hidden), the last output and the last cell state \
-        (directions, batch, hidden). Sequences end at `sequence_lens`; later outputs are 0.",
+        "A long short-term memory (LSTM; Hochreiter and Schmidhuber, 1997) layer as in ONNX. `x` is (steps, batch, inputs), or \
+        with layout 1 (batch, steps, inputs). The weights `w` (directions, 4 * hidden, inputs) and `r` (directions, 4 * hidden, \
+        hidden) hold the gates i, o, f, c, in this order. `b` (directions, 8 * hidden) holds the biases of both, and `p` \
+        (directions, 3 * hidden) the peepholes i, o, f. Returns all outputs (steps, directions, batch, hidden), the last output \
+        and the last cell state (directions, batch, hidden). Sequences end at `sequence_lens`; later outputs are 0.",
     )
     .operands(&["x", "w", "r", "b?", "sequence_lens?: index", "initial_h?", "initial_c?", "p?"])
     .attrs(&[
@@ -45,13 +45,17 @@ pub static DECLS: &[OpDecl] = &[
         ("input_forget", Default::Bool(false)),
     ])
     .te(Pattern::Opaque, |ctx| layer::te_layer(ctx, CellKind::Lstm))
-    .onnx(&["LSTM"]),
+    .onnx(&["LSTM"])
+    .errors(
+        "the shape of an operand does not match the sizes of the layer, a sequence length is out of range, an activation is \
+        unknown, or `clip` is not positive",
+    ),
     OpDecl::new(
         "relax.nn.gru",
         |ctx| infer(ctx, CellKind::Gru),
-        "A gated recurrent unit (GRU) layer with the gates z, r, h. Operands and results are as for relax.nn.lstm, without \
-        cell state and peepholes. With `linear_before_reset`, the reset gate multiplies the product of the state and the \
-        recurrent weights, not the state itself.",
+        "A gated recurrent unit (GRU; Cho et al., 2014) layer with the gates z, r, h. Operands and results are as for \
+        relax.nn.lstm, without cell state and peepholes. With `linear_before_reset`, the reset gate multiplies the product of \
+        the state and the recurrent weights, not the state itself.",
     )
     .operands(&["x", "w", "r", "b?", "sequence_lens?: index", "initial_h?"])
     .attrs(&[
@@ -64,7 +68,11 @@ pub static DECLS: &[OpDecl] = &[
         ("linear_before_reset", Default::Bool(false)),
     ])
     .te(Pattern::Opaque, |ctx| layer::te_layer(ctx, CellKind::Gru))
-    .onnx(&["GRU"]),
+    .onnx(&["GRU"])
+    .errors(
+        "the shape of an operand does not match the sizes of the layer, a sequence length is out of range, an activation is \
+        unknown, or `clip` is not positive",
+    ),
     OpDecl::new(
         "relax.nn.rnn",
         |ctx| infer(ctx, CellKind::Rnn),
@@ -73,7 +81,11 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["x", "w", "r", "b?", "sequence_lens?: index", "initial_h?"])
     .attrs(ATTRS)
     .te(Pattern::Opaque, |ctx| layer::te_layer(ctx, CellKind::Rnn))
-    .onnx(&["RNN"]),
+    .onnx(&["RNN"])
+    .errors(
+        "the shape of an operand does not match the sizes of the layer, a sequence length is out of range, an activation is \
+        unknown, or `clip` is not positive",
+    ),
 ];
 
 fn infer(ctx: &mut InferCtx<'_>, kind: CellKind) -> InferResult {

@@ -31,44 +31,53 @@ macro_rules! single_axis_op {
             .attrs(ATTRS)
             .dims(DimTrait::Reduced)
             .te(Pattern::Opaque, $te)
+            .errors("an axis is out of range or occurs twice")
     };
 }
 
 /// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
-    reduction_op!("sum", infer_total, sum, "The sum over axes. Bools are summed as int64.")
+    reduction_op!("sum", infer_total, sum, "The sum over axes, by default all. Bools are summed as int64, and other types are \
+        kept. 16-bit floats are accumulated in float32.")
         .numpy("sum")
         .onnx(&["ReduceSum"]),
-    reduction_op!("prod", infer_total, prod, "The product over axes. Bools are multiplied as int64.")
+    reduction_op!("prod", infer_total, prod, "The product over axes, by default all. Bools are multiplied as int64, and other \
+        types are kept. 16-bit floats are accumulated in float32.")
         .numpy("prod")
         .onnx(&["ReduceProd"]),
-    reduction_op!("max", infer, max, "The maximum over axes; NaN if any element is NaN.")
+    reduction_op!("max", infer, max, "The maximum over axes, by default all; NaN if any element is NaN.")
         .numpy("max")
         .onnx(&["ReduceMax"]),
-    reduction_op!("min", infer, min, "The minimum over axes; NaN if any element is NaN.")
+    reduction_op!("min", infer, min, "The minimum over axes, by default all; NaN if any element is NaN.")
         .numpy("min")
         .onnx(&["ReduceMin"]),
-    reduction_op!("mean", infer_float, mean, "The mean over axes.").numpy("mean").onnx(&["ReduceMean"]),
-    reduction_op!("variance", infer_float, variance, "The population variance over axes: the mean of the squared differences to \
-    the mean.")
+    reduction_op!("mean", infer_float, mean, "The mean over axes, by default all. 16-bit floats are accumulated in float32.")
+        .numpy("mean")
+        .onnx(&["ReduceMean"]),
+    reduction_op!("variance", infer_float, variance, "The population variance over axes, by default all: the mean of the squared \
+        differences to the mean.")
         .numpy("var"),
-    reduction_op!("std", infer_float, std, "The population standard deviation over axes.").numpy("std"),
+    reduction_op!("std", infer_float, std, "The population standard deviation over axes, by default all.").numpy("std"),
     single_axis_op!(
         "argmax",
         infer_arg,
         argmax,
-        "The index of the first maximum, or of the first NaN if there is one. A reduction over no elements is an error."
+        "The index of the first maximum, or of the first NaN if there is one. Without an axis, the index is that in the \
+        flattened tensor."
     )
     .numpy("argmax")
-    .onnx(&["ArgMax"]),
+    .onnx(&["ArgMax"])
+    .errors("the axis is out of range, or the reduction is over no elements"),
     single_axis_op!(
         "argmin",
         infer_arg,
         argmin,
-        "The index of the first minimum, or of the first NaN if there is one. A reduction over no elements is an error."
+        "The index of the first minimum, or of the first NaN if there is one. Without an axis, the index is that in the \
+        flattened tensor."
     )
     .numpy("argmin")
-    .onnx(&["ArgMin"]),
+    .onnx(&["ArgMin"])
+    .errors("the axis is out of range, or the reduction is over no elements"),
 ];
 
 // ---- types ----

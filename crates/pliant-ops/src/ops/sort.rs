@@ -18,11 +18,12 @@ pub static DECLS: &[OpDecl] = &[
         .operands(&["x"])
         .attrs(&[("axis", Default::Int(-1)), ("descending", Default::Bool(false))])
         .te(Pattern::Opaque, te_sort)
-        .numpy("sort"),
+        .numpy("sort")
+        .errors("the axis is out of range"),
     OpDecl::new(
         "relax.argsort",
         infer_argsort,
-        "The indices that sort the elements along an axis. The sort is stable, and NaN is last.",
+        "The indices that sort the elements along an axis, of type `dtype`. The sort is stable, and NaN is last.",
     )
     .operands(&["data"])
     .attrs(&[
@@ -31,13 +32,14 @@ pub static DECLS: &[OpDecl] = &[
         ("dtype", Default::Str("int32")),
     ])
     .te(Pattern::Opaque, te_argsort)
-    .numpy("argsort"),
+    .numpy("argsort")
+    .errors("the axis is out of range, or `dtype` is bool or cannot represent the indices"),
     OpDecl::new(
         "relax.topk",
         infer_topk,
         "The `k` largest or smallest elements along an axis in sorted order, their indices, or both (`ret_type` \"values\", \
-        \"indices\", \"both\"). Equal elements keep their order. NaN is last, or, with `nan_is_largest`, larger than all numbers, as \
-        in ONNX.",
+        \"indices\", \"both\"). Indices have type `dtype`. Equal elements keep their order. NaN is last, or, with \
+        `nan_is_largest`, larger than all numbers, as in ONNX.",
     )
     .operands(&["data"])
     .attrs(&[
@@ -50,16 +52,20 @@ pub static DECLS: &[OpDecl] = &[
     ])
     .symbolic("k")
     .te(Pattern::Opaque, te_topk)
-    .onnx(&["TopK"]),
+    .onnx(&["TopK"])
+    .errors(
+        "`k` is negative or larger than the axis, the axis is out of range, or `dtype` is bool or cannot represent the indices",
+    ),
     OpDecl::new(
         "relax.median",
         infer_median,
-        "The median of all elements, or the medians along an axis together with their indices. For an even number of \
+        "The median of all elements, or the medians along an axis together with their int64 indices. For an even number of \
         elements, the median is the lower of the two middle elements.",
     )
     .operands(&["x"])
     .attrs(&[("axis", Default::None), ("keepdims", Default::Bool(false))])
-    .te(Pattern::Opaque, te_median),
+    .te(Pattern::Opaque, te_median)
+    .errors("the axis is out of range or not one integer, or there are no elements along it"),
 ];
 
 // ---- sort, argsort ----

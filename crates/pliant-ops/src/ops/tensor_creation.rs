@@ -16,37 +16,42 @@ const DIAGONAL_ATTR: &[(&str, Default)] = &[("k", Default::Int(0))];
 
 /// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
-    OpDecl::new("relax.full", infer_full, "A tensor of the given shape, filled with a value.")
+    OpDecl::new("relax.full", infer_full, "A tensor of the given shape, filled with a value. The default `dtype` is that of the \
+        value.")
         .operands(&["shape: size", "fill_value: fill"])
         .attrs(DTYPE_ATTR)
         .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Operand))
         .numpy("full")
-        .onnx(&["ConstantOfShape"]),
-    OpDecl::new("relax.zeros", infer_shape, "A tensor of zeros.")
+        .onnx(&["ConstantOfShape"])
+        .errors("a size is negative, or `fill_value` is not a scalar"),
+    OpDecl::new("relax.zeros", infer_shape, "A tensor of zeros with the given shape and data type.")
         .operands(&["shape: size"])
         .attrs(&[("dtype", Default::Str("float32"))])
         .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Value(0.0)))
-        .numpy("zeros"),
-    OpDecl::new("relax.ones", infer_shape, "A tensor of ones.")
+        .numpy("zeros")
+        .errors("a size is negative"),
+    OpDecl::new("relax.ones", infer_shape, "A tensor of ones with the given shape and data type.")
         .operands(&["shape: size"])
         .attrs(&[("dtype", Default::Str("float32"))])
         .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Value(1.0)))
-        .numpy("ones"),
+        .numpy("ones")
+        .errors("a size is negative"),
     OpDecl::new(
         "relax.full_like",
         infer_like,
-        "A tensor of the shape of `x`, filled with a value.",
+        "A tensor of the shape of `x`, filled with a value. The default `dtype` is that of `x`.",
     )
     .operands(&["x", "fill_value: fill"])
     .attrs(DTYPE_ATTR)
     .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Operand))
-    .numpy("full_like"),
-    OpDecl::new("relax.zeros_like", infer_like, "A tensor of zeros of the shape of `x`.")
+    .numpy("full_like")
+    .errors("`fill_value` is not a scalar"),
+    OpDecl::new("relax.zeros_like", infer_like, "A tensor of zeros of the shape of `x`. The default `dtype` is that of `x`.")
         .operands(&["x"])
         .attrs(DTYPE_ATTR)
         .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Value(0.0)))
         .numpy("zeros_like"),
-    OpDecl::new("relax.ones_like", infer_like, "A tensor of ones of the shape of `x`.")
+    OpDecl::new("relax.ones_like", infer_like, "A tensor of ones of the shape of `x`. The default `dtype` is that of `x`.")
         .operands(&["x"])
         .attrs(DTYPE_ATTR)
         .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Value(1.0)))
@@ -54,36 +59,40 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.arange",
         infer_arange,
-        "Evenly spaced values from `start` (inclusive) to `end` (exclusive).",
+        "Evenly spaced values from `start` (inclusive) to `end` (exclusive). A single operand is `end`, and `start` is 0. The \
+        default `dtype` is int64, or float32 if an operand is a float.",
     )
     .operands(&["start: scalar", "end?: scalar", "step?: scalar"])
     .attrs(DTYPE_ATTR)
     .te(Pattern::Injective, te_arange)
     .numpy("arange")
     .onnx(&["Range"])
-    .limits("symbolic steps, because the sign of the step determines the size"),
+    .limits("symbolic steps, because the sign of the step determines the size")
+    .errors("`step` is 0, or an integer `dtype` cannot represent the values"),
     OpDecl::new(
         "relax.tril",
         infer_triangle,
-        "The lower triangle of matrices. Elements above diagonal `k` become 0.",
+        "The lower triangle of the matrices in the last two dims. Elements above diagonal `k` become 0.",
     )
     .operands(&["x"])
     .attrs(DIAGONAL_ATTR)
     .symbolic("k")
     .te(Pattern::Injective, |ctx| te_triangle(ctx, "tril", te::le))
     .numpy("tril")
-    .onnx(&["Trilu"]),
+    .onnx(&["Trilu"])
+    .errors("`x` has fewer than 2 dims"),
     OpDecl::new(
         "relax.triu",
         infer_triangle,
-        "The upper triangle of matrices. Elements below diagonal `k` become 0.",
+        "The upper triangle of the matrices in the last two dims. Elements below diagonal `k` become 0.",
     )
     .operands(&["x"])
     .attrs(DIAGONAL_ATTR)
     .symbolic("k")
     .te(Pattern::Injective, |ctx| te_triangle(ctx, "triu", te::ge))
     .numpy("triu")
-    .onnx(&["Trilu"]),
+    .onnx(&["Trilu"])
+    .errors("`x` has fewer than 2 dims"),
 ];
 
 fn infer_shape(ctx: &mut InferCtx<'_>) -> InferResult {

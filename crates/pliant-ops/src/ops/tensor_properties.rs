@@ -16,28 +16,30 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.inspect.tensor_shape_i",
         |ctx| infer_at_axis(ctx, true),
-        "The size of dim `axis`, as a scalar.",
+        "The size of dim `axis`, as an int64 scalar.",
     )
     .operands(&["tensor"])
     .attrs(AXIS_ATTR)
     .depends_on_types_only()
-    .packed("vm.builtin.inspect.shape_i"),
+    .packed("vm.builtin.inspect.shape_i")
+    .errors("the axis is negative or not less than the number of dims"),
     OpDecl::new(
         "relax.inspect.tensor_stride_i",
         |ctx| infer_at_axis(ctx, false),
-        "The stride of dim `axis` in elements, as a scalar.",
+        "The stride of dim `axis` in elements, as an int64 scalar.",
     )
     .operands(&["tensor"])
     .attrs(AXIS_ATTR)
-    .packed("vm.builtin.inspect.stride_i"),
-    OpDecl::new("relax.inspect.tensor_ndim", infer_ndim, "The number of dims, as a scalar.")
+    .packed("vm.builtin.inspect.stride_i")
+    .errors("the axis is negative or not less than the number of dims"),
+    OpDecl::new("relax.inspect.tensor_ndim", infer_ndim, "The number of dims, as an int32 scalar.")
         .operands(&["tensor"])
         .depends_on_types_only()
     .packed("vm.builtin.inspect.ndim"),
     OpDecl::new(
         "relax.inspect.tensor_dtype_code",
         |ctx| infer_dtype_property(ctx, DType::UInt8, |d| i64::from(d.to_dlpack().0)),
-        "The DLPack type code of the elements, as a scalar.",
+        "The DLPack type code of the elements, as a uint8 scalar.",
     )
     .operands(&["tensor"])
     .depends_on_types_only()
@@ -45,7 +47,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.inspect.tensor_dtype_bits",
         |ctx| infer_dtype_property(ctx, DType::UInt8, |d| i64::from(d.bits())),
-        "The number of bits per element, as a scalar.",
+        "The number of bits per element, as a uint8 scalar.",
     )
     .operands(&["tensor"])
     .depends_on_types_only()
@@ -53,7 +55,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.inspect.tensor_dtype_lanes",
         |ctx| infer_dtype_property(ctx, DType::UInt16, |_| 1),
-        "The number of lanes per element, as a scalar: always 1.",
+        "The number of lanes per element, as a uint16 scalar: always 1.",
     )
     .operands(&["tensor"])
     .depends_on_types_only()
@@ -61,26 +63,28 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.inspect.tensor_byte_offset",
         infer_offset,
-        "The offset of the tensor in its storage in bytes, as a scalar.",
+        "The offset of the tensor in its storage in bytes, as a uint64 scalar.",
     )
     .operands(&["tensor"])
     .packed("vm.builtin.inspect.byte_offset"),
     OpDecl::new(
         "relax.inspect.tensor_elem_offset",
         infer_offset,
-        "The offset of the tensor in its storage in elements, as a scalar.",
+        "The offset of the tensor in its storage in elements, as a uint64 scalar.",
     )
     .operands(&["tensor"])
     .packed("vm.builtin.inspect.elem_offset"),
     OpDecl::new(
         "relax.memory.view",
         infer_view,
-        "Reinterprets the memory of a tensor, from an offset in bytes on, as a tensor of another shape and data type.",
+        "Reinterprets the memory of a tensor, from an offset in bytes on, as a tensor of another shape and data type. By \
+        default, shape and type are those of `data`.",
     )
     .operands(&["data", "shape?: size"])
     .attrs(&[("dtype", Default::None), ("relative_byte_offset", Default::Int(0))])
     .limits("sharing the memory of the tensor: the result is a copy")
-    .packed("vm.builtin.tensor_view"),
+    .packed("vm.builtin.tensor_view")
+    .errors("the result needs more bytes than `data` has, or the element size changes without a shape"),
     OpDecl::new(
         "relax.memory.ensure_zero_offset",
         infer_same,

@@ -25,7 +25,8 @@ pub static DECLS: &[OpDecl] = &[
         "Replaces the elements of `x` by a scalar where the mask is true.",
     )
     .operands(&["x", "mask: bool", "value"])
-    .te_broadcast(te_fill),
+    .te_broadcast(te_fill)
+    .errors("`value` is not a scalar, or the shapes cannot be broadcast"),
     OpDecl::new("relax.ewise_fma", infer_fma, "`x1 * x2 + x3`. Float results are rounded once.")
         .operands(&["x1", "x2", "x3"])
         .te_broadcast(te_fma),

@@ -26,39 +26,43 @@ pub static DECLS: &[OpDecl] = &[
     unary_op!("sign", infer_unary_number, sign, "The sign: -1, 0 or 1. NaN and -0.0 are returned unchanged.")
         .numpy("sign")
         .onnx(&["Sign"]),
-    unary_op!("floor", infer_unary, |x| round_floats(x, te::floor), "Rounds towards minus infinity.")
+    unary_op!("floor", infer_unary, |x| round_floats(x, te::floor), "Rounds towards minus infinity. Integers are returned \
+        unchanged.")
         .numpy("floor")
         .onnx(&["Floor"]),
-    unary_op!("ceil", infer_unary, |x| round_floats(x, te::ceil), "Rounds towards plus infinity.")
+    unary_op!("ceil", infer_unary, |x| round_floats(x, te::ceil), "Rounds towards plus infinity. Integers are returned \
+        unchanged.")
         .numpy("ceil")
         .onnx(&["Ceil"]),
-    unary_op!("trunc", infer_unary, |x| round_floats(x, te::trunc), "Rounds towards zero.").numpy("trunc"),
-    unary_op!("round", infer_unary, |x| round_floats(x, te::round), "Rounds to the nearest integer, ties to even.")
+    unary_op!("trunc", infer_unary, |x| round_floats(x, te::trunc), "Rounds towards zero. Integers are returned unchanged.")
+        .numpy("trunc"),
+    unary_op!("round", infer_unary, |x| round_floats(x, te::round), "Rounds to the nearest integer, ties to even. Integers are \
+        returned unchanged.")
         .numpy("round")
         .onnx(&["Round"]),
     unary_op!("exp", infer_unary_float, te::exp, "`e` to the power `x`.").numpy("exp").onnx(&["Exp"]),
     unary_op!("log", infer_unary_float, te::log, "Natural logarithm.").numpy("log").onnx(&["Log"]),
     unary_op!("sqrt", infer_unary_float, te::sqrt, "Square root.").numpy("sqrt").onnx(&["Sqrt"]),
     unary_op!("rsqrt", infer_unary_float, te::rsqrt, "Reciprocal of the square root."),
-    unary_op!("sin", infer_unary_float, te::sin, "Sine.").numpy("sin").onnx(&["Sin"]),
-    unary_op!("cos", infer_unary_float, te::cos, "Cosine.").numpy("cos").onnx(&["Cos"]),
+    unary_op!("sin", infer_unary_float, te::sin, "Sine of an angle in radians.").numpy("sin").onnx(&["Sin"]),
+    unary_op!("cos", infer_unary_float, te::cos, "Cosine of an angle in radians.").numpy("cos").onnx(&["Cos"]),
     unary_op!("tanh", infer_unary_float, te::tanh, "Hyperbolic tangent.")
         .numpy("tanh")
         .onnx(&["Tanh"]),
     unary_op!("erf", infer_unary_float, te::erf, "Error function.").onnx(&["Erf"]),
     unary_op!("sigmoid", infer_unary_float, te::sigmoid, "Logistic function.").onnx(&["Sigmoid"]),
-    unary_op!("tan", infer_unary_float, te::tan, "Tangent.").numpy("tan").onnx(&["Tan"]),
+    unary_op!("tan", infer_unary_float, te::tan, "Tangent of an angle in radians.").numpy("tan").onnx(&["Tan"]),
     unary_op!("sinh", infer_unary_float, te::sinh, "Hyperbolic sine.")
         .numpy("sinh")
         .onnx(&["Sinh"]),
     unary_op!("cosh", infer_unary_float, te::cosh, "Hyperbolic cosine.")
         .numpy("cosh")
         .onnx(&["Cosh"]),
-    unary_op!("asin", infer_unary_float, te::asin, "Inverse sine.").numpy("arcsin").onnx(&["Asin"]),
-    unary_op!("acos", infer_unary_float, te::acos, "Inverse cosine.")
+    unary_op!("asin", infer_unary_float, te::asin, "Inverse sine, an angle in radians.").numpy("arcsin").onnx(&["Asin"]),
+    unary_op!("acos", infer_unary_float, te::acos, "Inverse cosine, an angle in radians.")
         .numpy("arccos")
         .onnx(&["Acos"]),
-    unary_op!("atan", infer_unary_float, te::atan, "Inverse tangent.")
+    unary_op!("atan", infer_unary_float, te::atan, "Inverse tangent, an angle in radians.")
         .numpy("arctan")
         .onnx(&["Atan"]),
     unary_op!("asinh", infer_unary_float, te::asinh, "Inverse hyperbolic sine.")
@@ -100,7 +104,8 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["x", "min", "max"])
     .te(Pattern::ElemWise, te_clip)
     .numpy("clip")
-    .onnx(&["Clip"]),
+    .onnx(&["Clip"])
+    .errors("`min` or `max` is not a scalar"),
     OpDecl::new("relax.logical_not", infer_bool, "Whether the element is 0.")
         .operands(&["x"])
         .te(Pattern::ElemWise, |ctx| te_unary(ctx, "compute", te::not))
@@ -111,11 +116,13 @@ pub static DECLS: &[OpDecl] = &[
         .attrs(&[("dtype", Default::Required)])
         .te(Pattern::ElemWise, te_astype)
         .numpy("astype")
-        .onnx(&["Cast"]),
+        .onnx(&["Cast"])
+        .errors("`dtype` is not the name of a data type"),
     OpDecl::new("relax.wrap_param", infer_astype, "Converts a model parameter to a data type.")
         .operands(&["data"])
         .attrs(&[("dtype", Default::Str("float32"))])
-        .te(Pattern::ElemWise, te_astype),
+        .te(Pattern::ElemWise, te_astype)
+        .errors("`dtype` is not the name of a data type"),
 ];
 
 fn infer_bool(ctx: &mut InferCtx<'_>) -> InferResult {

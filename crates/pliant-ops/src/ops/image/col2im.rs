@@ -22,7 +22,8 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
     ("dilation", Default::Ints(&[1])),
 ])
 .te(Pattern::Opaque, te_col2im)
-.onnx(&["Col2Im"])];
+.onnx(&["Col2Im"])
+.errors("a size is negative, or `data` does not have one dim plus two for each spatial size")];
 
 fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let (data, sizes) = (ctx.tensor(0)?, ctx.result_sizes(1)?);

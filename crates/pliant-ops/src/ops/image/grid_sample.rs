@@ -18,8 +18,8 @@ pub static DECLS: &[OpDecl] = &[
         infer_sample,
         "Samples images of shape (n, c, h, w) or (n, c, d, h, w) at the coordinates in a grid of shape (n, 2, ...) or (n, 3, \
         ...), which holds x, y and z for each element of the result. The coordinates -1 and 1 are the centres of the outermost \
-        pixels with `align_corners`, and their outer edges otherwise; with `pixel_coordinates`, the grid holds the indices of pixels \
-        instead. Outside of an image are zeros, the border pixels, or the mirrored image (\"reflection\").",
+        pixels with `align_corners`, and their outer edges otherwise; with `pixel_coordinates`, the grid holds the indices of \
+        pixels instead. Outside of an image are zeros, the border pixels, or the mirrored image (\"reflection\").",
     )
     .operands(&["data", "grid"])
     .attrs(&[
@@ -30,7 +30,8 @@ pub static DECLS: &[OpDecl] = &[
         ("pixel_coordinates", Default::Bool(false)),
     ])
     .te(Pattern::Injective, te_sample)
-    .onnx(&["GridSample"]),
+    .onnx(&["GridSample"])
+    .errors("the operands differ in rank or batch size, have neither 4 nor 5 dims, or have 3 spatial dims with \"bicubic\""),
     OpDecl::new(
         "relax.image.affine_grid",
         infer_affine,
@@ -40,7 +41,8 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["data", "size: size"])
     .attrs(&[("align_corners", Default::Bool(true))])
     .te(Pattern::Injective, te_affine)
-    .onnx(&["AffineGrid"]),
+    .onnx(&["AffineGrid"])
+    .errors("a size is negative, or `data` does not have the shape for the number of sizes"),
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]

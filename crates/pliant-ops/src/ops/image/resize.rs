@@ -28,7 +28,8 @@ macro_rules! resize_op {
             "Resizes images as ONNX's Resize: with the nearest element (\"nearest_neighbor\", rounded by `rounding_method`), or \
             with a weighted average of the neighbours (\"linear\", \"cubic\"). `roi` (the start of each dim, then the end of \
             each dim) and `extrapolation_value` apply to \"tf_crop_and_resize\". `scales` has the ratio of output to input size \
-            before rounding for each spatial dim. By default, it is the ratio of the sizes.",
+            before rounding for each spatial dim. By default, it is the ratio of the sizes. The result has type `out_dtype`, by \
+            default that of `data`.",
         )
         .operands(&["data", "size: size"])
         .attrs(&[
@@ -46,6 +47,10 @@ macro_rules! resize_op {
         .dims(DimTrait::Layout("layout"))
         .te(Pattern::Opaque, |ctx| te_resize(ctx, $n))
         .onnx(&["Resize", "Upsample"])
+        .errors(
+            "the layout is invalid or differs in rank from `data`, `size` has neither one value nor one per spatial dim, or \
+            `scales` is set for \"tf_crop_and_resize\"",
+        )
         .limits(tensor_layouts::LAYOUT_LIMITS)
     };
 }

@@ -10,12 +10,13 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
     "relax.dynamic_strided_slice",
     infer,
     "Slices every dim `d` as Python's `begin[d]:end[d]:strides[d]`. `begin`, `end` and `strides` are int64 vectors with one \
-    element per dim. A stride of 0 is a run-time error.",
+    element per dim.",
 )
 .operands(&["x", "begin: index", "end: index", "strides: index"])
 .packed("vm.builtin.dynamic_strided_slice")
 .data_dependent()
-.onnx(&["Slice"])];
+.onnx(&["Slice"])
+.errors("a vector does not have one element per dim, or a stride is 0")];
 
 fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let x = ctx.tensor(0)?;

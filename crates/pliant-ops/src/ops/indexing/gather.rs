@@ -25,7 +25,11 @@ pub static DECLS: &[OpDecl] = &[
     .attrs(&[("axis", Default::Int(0))])
     .te(Pattern::Injective, te_gather_elements)
     .numpy("take_along_axis")
-    .onnx(&["GatherElements"]),
+    .onnx(&["GatherElements"])
+    .errors(
+        "an index or the axis is out of range, the ranks differ, or a dim of `indices` other than the axis is larger than that \
+        of `data`",
+    ),
     OpDecl::new(
         "relax.gather_nd",
         infer_gather_nd,
@@ -36,7 +40,11 @@ pub static DECLS: &[OpDecl] = &[
     .attrs(&[("batch_dims", Default::Int(0))])
     .te(Pattern::Injective, te_gather_nd)
     .constant_sizes(ConstantSizes::LastDim(1))
-    .onnx(&["GatherND"]),
+    .onnx(&["GatherND"])
+    .errors(
+        "an index is out of range, a batch dim differs in size, or the last dim of `indices` is not a constant or exceeds the \
+        number of indexed dims",
+    ),
     OpDecl::new(
         "relax.index_tensor",
         infer_index_tensor,
@@ -44,17 +52,19 @@ pub static DECLS: &[OpDecl] = &[
         tensors are broadcast together. Negative indices count from the end.",
     )
     .operands(&["data", "indices: index"])
-    .te(Pattern::Injective, te_index_tensor),
+    .te(Pattern::Injective, te_index_tensor)
+    .errors("an index is out of range, the shapes of the index tensors cannot be broadcast, or there are more of them than dims"),
     OpDecl::new(
         "relax.bucketize",
         infer_bucketize,
         "The insertion index of each element in the sorted `boundaries`: the number of boundaries less than the element, or, \
-        with `right`, less than or equal to it. NaN sorts after all boundaries.",
+        with `right`, less than or equal to it. NaN sorts after all boundaries. The result is int64, or int32 with `out_int32`.",
     )
     .operands(&["input_tensor", "boundaries"])
     .attrs(&[("out_int32", Default::Bool(false)), ("right", Default::Bool(false))])
     .te(Pattern::Opaque, te_bucketize)
-    .numpy("searchsorted"),
+    .numpy("searchsorted")
+    .errors("`boundaries` is not a vector"),
 ];
 
 // ---- gather_elements ----

@@ -35,7 +35,11 @@ pub static DECLS: &[OpDecl] = &[
     .attrs(&[("axis", Default::Int(0)), ("reduction", Default::Str("update"))])
     .te(Pattern::Opaque, te_scatter_elements)
     .numpy("put_along_axis")
-    .onnx(&["ScatterElements", "Scatter"]),
+    .onnx(&["ScatterElements", "Scatter"])
+    .errors(
+        "an index or the axis is out of range, `updates` does not have the shape of `indices`, or the reduction is not defined \
+        on bool",
+    ),
     OpDecl::new(
         "relax.scatter_nd",
         infer_scatter_nd,
@@ -46,7 +50,11 @@ pub static DECLS: &[OpDecl] = &[
     .attrs(&[("reduction", Default::Str("update"))])
     .te(Pattern::Opaque, te_scatter_nd)
     .constant_sizes(ConstantSizes::LastDim(1))
-    .onnx(&["ScatterND"]),
+    .onnx(&["ScatterND"])
+    .errors(
+        "an index is out of range, `updates` does not have the shape of the selected slices, the last dim of `indices` is not a \
+        constant, or the reduction is not defined on bool",
+    ),
     OpDecl::new(
         "relax.index_put",
         infer_index_put,
@@ -55,16 +63,18 @@ pub static DECLS: &[OpDecl] = &[
     )
     .operands(&["data", "indices: index", "values"])
     .attrs(&[("accumulate", Default::Bool(false))])
-    .te(Pattern::Opaque, te_index_put),
+    .te(Pattern::Opaque, te_index_put)
+    .errors("an index is out of range, `values` cannot be broadcast to the selected elements, or bools are accumulated"),
     OpDecl::new(
         "relax.slice_scatter",
         infer_slice_scatter,
-        "Replaces a slice of `input_tensor` by `src`: the elements along the axis from `start` (inclusive) to `end` \
-        (exclusive) with step `step`.",
+        "Replaces a slice of `input_tensor` by `src`: the elements along the axis from `start` (inclusive) to `end` (exclusive) \
+        with step `step`. Bounds are resolved as in a Python slice.",
     )
     .operands(&["input_tensor", "src", "start: size", "end: size", "step: size"])
     .attrs(&[("axis", Default::Int(0))])
-    .te(Pattern::Injective, te_slice_scatter),
+    .te(Pattern::Injective, te_slice_scatter)
+    .errors("the axis is out of range, `step` is not a positive constant, or `src` does not have the shape of the slice"),
 ];
 
 fn reduction(ctx: &InferCtx<'_>) -> Result<&'static str, InferError> {

@@ -16,13 +16,13 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
     "relax.tensor_scatter",
     infer,
     "Updates a key-value cache: for each index `i` of the first dim, writes `updates[i]` to `data[i]` along the axis, from \
-    position `starts[i]` on. With `circular`, positions wrap around at the end of the axis. Updates that do not fit and starts \
-    out of range are run-time errors.",
+    position `starts[i]` on. With `circular`, positions wrap around at the end of the axis.",
 )
 .operands(&["data", "updates", "starts: index"])
 .attrs(&[("axis", Default::Int(-2)), ("circular", Default::Bool(false))])
 .te(Pattern::Injective, te_tensor_scatter)
-.onnx(&["TensorScatter"])];
+.onnx(&["TensorScatter"])
+.errors("updates do not fit, a start is out of range, `axis` is 0 or out of range, or other dims than the axis differ in size")];
 
 /// The axis of the cache along which updates are written. It must not be the first axis.
 fn axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {

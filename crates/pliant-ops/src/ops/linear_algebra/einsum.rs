@@ -26,7 +26,8 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 .attrs(&[("subscripts", Default::Required)])
 .te(Pattern::OutEWiseFusable, te_einsum)
 .numpy("einsum")
-.onnx(&["Einsum"])];
+.onnx(&["Einsum"])
+.errors("the operands differ in type, the subscripts do not fit their ranks, or the sizes of a label cannot be broadcast")];
 
 /// The operand and result labels in the attribute `subscripts`.
 fn terms(ctx: &InferCtx<'_>) -> Result<ParsedEquation, InferError> {

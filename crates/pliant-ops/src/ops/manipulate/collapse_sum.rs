@@ -22,14 +22,16 @@ pub static DECLS: &[OpDecl] = &[
         Whether a symbolic size is 1 is decided at run time.",
     )
     .operands(&["data", "shape: size"])
-    .te(Pattern::CommReduce, te_sum_to),
+    .te(Pattern::CommReduce, te_sum_to)
+    .errors("the target has more dims than `data`, or a target size is neither 1 nor that of the dim of `data`"),
     OpDecl::new(
         "relax.collapse_sum_like",
         infer_sum_like,
         "The same as collapse_sum_to, with the shape of `collapse_target`.",
     )
     .operands(&["data", "collapse_target"])
-    .te(Pattern::CommReduce, te_sum_to),
+    .te(Pattern::CommReduce, te_sum_to)
+    .errors("the target has more dims than `data`, or a target size is neither 1 nor that of the dim of `data`"),
     OpDecl::new(
         "relax.one_hot",
         infer_one_hot,
@@ -40,7 +42,8 @@ pub static DECLS: &[OpDecl] = &[
     .attrs(&[("depth", Default::Required), ("axis", Default::Int(-1))])
     .symbolic("depth")
     .te(Pattern::Broadcast, te_one_hot)
-    .onnx(&["OneHot"]),
+    .onnx(&["OneHot"])
+    .errors("`on_value` or `off_value` is not a scalar, `depth` is negative, or the axis is out of range"),
 ];
 
 // ---- collapse_sum ----

@@ -22,14 +22,16 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.concat",
         infer_concat,
-        "Concatenates tensors along an axis. With `axis=None`, they are flattened first and may differ in rank.",
+        "Concatenates tensors along an axis. With `axis=None`, they are flattened first and may differ in rank. The result has \
+        the type of the tensors.",
     )
     .operands(&["tensors"])
     .attrs(&[("axis", Default::Int(0))])
     .dims(DimTrait::Named(&["axis"]))
     .te(Pattern::Injective, te_concat)
     .numpy("concatenate")
-    .onnx(&["Concat"]),
+    .onnx(&["Concat"])
+    .errors("there are no tensors, they differ in type, rank or another dim than the axis, or the axis is out of range"),
     OpDecl::new(
         "relax.split",
         infer_split,
@@ -44,7 +46,8 @@ pub static DECLS: &[OpDecl] = &[
     .te(Pattern::Injective, te_split)
     .numpy("split")
     .onnx(&["Split"])
-    .limits("a symbolic number of parts, because it determines the number of results"),
+    .limits("a symbolic number of parts, because it determines the number of results")
+    .errors("an index is negative, the number of parts is not a constant from 1 to 65536, or the axis is out of range"),
 ];
 
 // ---- concat ----

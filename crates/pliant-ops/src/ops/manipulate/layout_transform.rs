@@ -28,7 +28,11 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
     ("axis_separators", Default::None),
     ("input_axis_separators", Default::None),
 ])
-.te(Pattern::Opaque, te_layout)];
+.te(Pattern::Opaque, te_layout)
+.errors(
+    "`index_map` is not a lambda with one parameter per dim, or has fewer new positions than elements, or if `pad_value` does \
+    not fit the type of `x`",
+)];
 
 /// An arithmetic expression over the indices of an index map.
 #[derive(Debug)]

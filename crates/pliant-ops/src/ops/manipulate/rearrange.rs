@@ -21,13 +21,16 @@ pub static DECLS: &[OpDecl] = &[
         .attrs(&[("axis", Default::Required)])
         .dims(DimTrait::Named(&["axis"]))
         .te(Pattern::Injective, te_flip)
-        .numpy("flip"),
-    OpDecl::new("relax.stack", infer_stack, "Joins tensors of the same shape along a new axis.")
+        .numpy("flip")
+        .errors("an axis is out of range or occurs twice"),
+    OpDecl::new("relax.stack", infer_stack, "Joins tensors of the same shape along a new axis. The result has the type of the \
+        tensors.")
         .operands(&["tensors"])
         .attrs(&[("axis", Default::Int(0))])
         .te(Pattern::Injective, te_stack)
         .numpy("stack")
-        .onnx(&["ConcatFromSequence"]),
+        .onnx(&["ConcatFromSequence"])
+        .errors("there are no tensors, they differ in type or shape, or the axis is out of range"),
     OpDecl::new(
         "relax.meshgrid",
         infer_meshgrid,
@@ -37,17 +40,19 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["tensors"])
     .attrs(&[("indexing", Default::Str("ij"))])
     .te(Pattern::Injective, te_meshgrid)
-    .numpy("meshgrid"),
+    .numpy("meshgrid")
+    .errors("there are no tensors, or one of them has more than 1 dim"),
     OpDecl::new(
         "relax.reverse_sequence",
         infer_reverse,
         "For each index `b` of `batch_axis`, reverses the first `seq_lengths[b]` elements along `seq_axis` and keeps the \
-        others. A length out of range is a run-time error.",
+        others.",
     )
     .operands(&["x", "seq_lengths: index"])
     .attrs(&[("seq_axis", Default::Int(1)), ("batch_axis", Default::Int(0))])
     .te(Pattern::Injective, te_reverse)
-    .onnx(&["ReverseSequence"]),
+    .onnx(&["ReverseSequence"])
+    .errors("a length or an axis is out of range, both axes are the same, or the number of lengths is not that of the sequences"),
 ];
 
 // ---- flip ----

@@ -32,32 +32,35 @@ macro_rules! float_activation {
 /// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     activation!("relu", infer_unary_number, relu, "`max(x, 0)`.").onnx(&["Relu"]),
-    activation!("relu6", infer_unary_number, relu6, "`min(max(x, 0), 6)`."),
-    float_activation!("gelu", te::gelu, "GELU: `x` times the cumulative distribution function of the standard normal \
-    distribution at `x`.")
+    activation!("relu6", infer_unary_number, relu6, "ReLU with an upper limit: `min(max(x, 0), 6)`."),
+    float_activation!("gelu", te::gelu, "GELU (Hendrycks and Gimpel, 2016): `x` times the cumulative distribution function of \
+        the standard normal distribution at `x`.")
         .onnx(&["Gelu"]),
     float_activation!("gelu_tanh", gelu_tanh, "GELU, approximated with tanh.").onnx(&["Gelu"]),
     float_activation!("silu", |x| x * te::sigmoid(x), "`x * sigmoid(x)`.")
         .onnx(&["Swish"]),
-    float_activation!("selu", selu, "SELU: `scale * x` for positive `x`, else `scale * alpha * (exp(x) - 1)`, with the \
-    constants of the SELU paper.")
+    float_activation!("selu", selu, "SELU (Klambauer et al., 2017): `scale * x` for positive `x`, else `scale * alpha * (exp(x) \
+        - 1)`, with the constants of the paper.")
         .onnx(&["Selu"]),
-    OpDecl::new("relax.nn.leakyrelu", infer_leaky, "`alpha * x` for negative `x`, otherwise `x`.")
+    OpDecl::new("relax.nn.leakyrelu", infer_leaky, "Leaky ReLU: `alpha * x` for negative `x`, otherwise `x`.")
         .operands(&["data"])
         .attrs(&[("alpha", Default::Float(0.01))])
         .te(Pattern::ElemWise, te_leaky)
-        .onnx(&["LeakyRelu"]),
+        .onnx(&["LeakyRelu"])
+        .errors("`alpha` is NaN"),
     OpDecl::new(
         "relax.nn.prelu",
         infer_prelu,
-        "`x`, multiplied by a slope where it is negative. `alpha` has one slope per index of the axis, or one for all elements.",
+        "Parametric ReLU (He et al., 2015): `x`, multiplied by a slope where it is negative. `alpha` has one slope per index of \
+        the axis, or one for all elements.",
     )
     .operands(&["data", "alpha"])
     .attrs(&[("axis", Default::Int(1))])
     .dims(DimTrait::Named(&["axis"]))
     .te(Pattern::Broadcast, te_prelu)
     .constant_sizes(ConstantSizes::WhetherOne)
-    .onnx(&["PRelu"]),
+    .onnx(&["PRelu"])
+    .errors("`alpha` has more than 1 dim or not one element per index of the axis, or the axis is out of range"),
     OpDecl::new(
         "relax.nn.softplus",
         infer_softplus,
@@ -66,16 +69,18 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["data"])
     .attrs(&[("beta", Default::Float(1.0)), ("threshold", Default::Float(20.0))])
     .te(Pattern::ElemWise, te_softplus)
-    .onnx(&["Softplus"]),
+    .onnx(&["Softplus"])
+    .errors("`beta` is 0"),
     OpDecl::new(
         "relax.nn.dropout",
         infer_dropout,
-        "Dropout in inference: the unchanged data, and a mask of ones.",
+        "Dropout in inference: the unchanged data, and a mask of ones of the same type.",
     )
     .operands(&["data"])
     .attrs(&[("rate", Default::Float(0.5))])
     .te(Pattern::ElemWise, te_dropout)
-    .onnx(&["Dropout"]),
+    .onnx(&["Dropout"])
+    .errors("`rate` is not between 0 and 1"),
 ];
 
 fn relu(x: &Expr) -> Expr {

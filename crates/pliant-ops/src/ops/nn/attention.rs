@@ -25,21 +25,29 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.attention",
         infer,
-        "Scaled dot-product attention of queries (batch, len, heads, size) to keys (batch, len_kv, heads_kv, size) and \
-        values (batch, len_kv, heads_kv, size_v), with an optional bias that broadcasts to (batch, heads, len, len_kv). If \
-        there are fewer key heads than query heads, groups of query heads share a key head. The default scale is 1 / \
-        sqrt(size). With `causal_mask`, a query sees the keys up to its own position; the mask is aligned to the first \
-        (\"TopLeft\") or the last (\"BottomRight\") query and key. With `window_size`, a query sees at most that number of \
-        these keys. A query that sees no key results in zeros.",
+        "Scaled dot-product attention (Vaswani et al., 2017) of queries (batch, len, heads, size) to keys (batch, len_kv, \
+        heads_kv, size) and values (batch, len_kv, heads_kv, size_v), with an optional bias that broadcasts to (batch, heads, \
+        len, len_kv). If there are fewer key heads than query heads, groups of query heads share a key head. The default scale \
+        is 1 / sqrt(size). With `causal_mask`, a query sees the keys up to its own position; the mask is aligned to the first \
+        (\"TopLeft\") or the last (\"BottomRight\") query and key. With `window_size`, a query sees at most that number of these \
+        keys. A query that sees no key results in zeros.",
     )
     .operands(&["query", "key", "value", "bias?"])
     .attrs(ATTRS)
     .te(Pattern::OutEWiseFusable, te_attention)
-    .onnx(&["Attention"]),
+    .onnx(&["Attention"])
+    .errors(
+        "the sizes of query, key and value do not match, `bias` cannot be broadcast, or `window_size` is set without \
+        `causal_mask`",
+    ),
     OpDecl::new("relax.nn.attention_bias", infer, "The same as relax.nn.attention; the name exists for compatibility.")
         .operands(&["query", "key", "value", "bias?"])
         .attrs(ATTRS)
-        .te(Pattern::OutEWiseFusable, te_attention),
+        .te(Pattern::OutEWiseFusable, te_attention)
+        .errors(
+            "the sizes of query, key and value do not match, `bias` cannot be broadcast, or `window_size` is set without \
+            `causal_mask`",
+        ),
     OpDecl::new(
         "relax.nn.attention_var_len",
         infer_var_len,
@@ -57,7 +65,8 @@ pub static DECLS: &[OpDecl] = &[
         "max_seqlen_k?: index",
     ])
     .attrs(ATTRS)
-    .te(Pattern::OutEWiseFusable, te_var_len),
+    .te(Pattern::OutEWiseFusable, te_var_len)
+    .errors("the sizes of queries, keys and values do not match, their first dim is not 1, or a sequence is out of range"),
 ];
 
 // ---- types ----

@@ -15,9 +15,9 @@ use crate::type_inference::InferCtx;
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
     "relax.nn.batch_norm",
     infer,
-    "Batch normalization with the mean and the population variance for each index of the axis. In training, these are the \
-    statistics of the batch, and the moving statistics are updated by the momentum; otherwise, they are the moving statistics. \
-    Returns the normalized data, the new mean and the new variance.",
+    "Batch normalization (Ioffe and Szegedy, 2015) with the mean and the population variance for each index of the axis. In \
+    training, these are the statistics of the batch, and the moving statistics are updated by the momentum; otherwise, they are \
+    the moving statistics. Returns the normalized data, the new mean and the new variance.",
 )
 .operands(&["data", "gamma", "beta", "moving_mean", "moving_var"])
 .attrs(&[
@@ -30,7 +30,8 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 ])
 .dims(DimTrait::Named(&["axis"]))
 .te(Pattern::CommReduce, te_norm)
-.onnx(&["BatchNormalization"])];
+.onnx(&["BatchNormalization"])
+.errors("the axis is out of range, a parameter is not a vector with the size of the axis, or `momentum` is not between 0 and 1")];
 
 fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;

@@ -24,7 +24,7 @@ macro_rules! conv_op {
                 $kernel,
                 " (default layouts), without flipping the filter (cross-correlation). `padding` is one number, one number per \
                  spatial dim, or all leading paddings followed by all trailing ones. Sums of 16-bit floats \
-                 are accumulated in float32."
+                 are accumulated in float32. The result has type `out_dtype`, by default that of the operands."
             ),
         )
         .operands(&["data", "weight"])
@@ -41,6 +41,10 @@ macro_rules! conv_op {
         .lists(&[("strides", $n), ("padding", 2 * $n), ("dilation", $n)])
         .te(Pattern::OutEWiseFusable, |ctx| te_conv(ctx, $n))
         .onnx(&["Conv"])
+        .errors(
+            "a layout is invalid or differs in rank from its operand, the channels do not match the weight and `groups`, or the \
+            size of the result would be negative",
+        )
         .limits(tensor_layouts::LAYOUT_LIMITS)
     };
 }

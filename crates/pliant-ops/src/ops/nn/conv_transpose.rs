@@ -24,7 +24,7 @@ macro_rules! conv_op {
                 " with filters ",
                 $kernel,
                 " (default layouts). In the filter layout, I is the number of input channels, and O is the number of output \
-                 channels per group."
+                 channels per group. The result has type `out_dtype`, by default that of the operands."
             ),
         )
         .operands(&["data", "weight"])
@@ -47,6 +47,10 @@ macro_rules! conv_op {
         ])
         .te(Pattern::OutEWiseFusable, |ctx| te_transpose(ctx, $n))
         .onnx(&["ConvTranspose"])
+        .errors(
+            "a layout is invalid or differs in rank from its operand, the channels do not match the weight and `groups`, the size \
+            of the result would be negative, or `output_padding` is not less than the larger of stride and dilation",
+        )
         .limits(super::tensor_layouts::LAYOUT_LIMITS)
     };
 }

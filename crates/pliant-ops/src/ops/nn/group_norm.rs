@@ -18,8 +18,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.group_norm",
         infer_group,
-        "Group normalization: normalizes the channels of each group, over `axes`, to mean 0 and variance 1, then applies \
-        `gamma` and `beta` per channel.",
+        "Group normalization (Wu and He, 2018): normalizes the channels of each group, over `axes`, to mean 0 and variance 1, \
+        then applies `gamma` and `beta` per channel.",
     )
     .operands(&["data", "gamma", "beta"])
     .attrs(&[
@@ -33,12 +33,16 @@ pub static DECLS: &[OpDecl] = &[
     .lists(&[("axes", 1)])
     .dims(DimTrait::Named(&["channel_axis", "axes"]))
     .te(Pattern::CommReduce, te_group)
-    .onnx(&["GroupNormalization"]),
+    .onnx(&["GroupNormalization"])
+    .errors(
+        "an axis is out of range, `axes` contains the channel axis, a parameter does not have one element per channel, or the \
+        number of channels is not a multiple of `num_groups`",
+    ),
     OpDecl::new(
         "relax.nn.instance_norm",
         infer_instance,
-        "Instance normalization: normalizes each channel, over `axes`, to mean 0 and variance 1, then applies `gamma` and \
-        `beta` per channel.",
+        "Instance normalization (Ulyanov et al., 2016): normalizes each channel, over `axes`, to mean 0 and variance 1, then \
+        applies `gamma` and `beta` per channel.",
     )
     .operands(&["data", "gamma", "beta"])
     .attrs(&[
@@ -51,7 +55,8 @@ pub static DECLS: &[OpDecl] = &[
     .lists(&[("axes", 1)])
     .dims(DimTrait::Named(&["channel_axis", "axes"]))
     .te(Pattern::CommReduce, te_instance)
-    .onnx(&["InstanceNormalization"]),
+    .onnx(&["InstanceNormalization"])
+    .errors("an axis is out of range, `axes` contains the channel axis, or a parameter does not have one element per channel"),
 ];
 
 /// Reads the channel axis and the axes over which statistics are computed from the attributes.

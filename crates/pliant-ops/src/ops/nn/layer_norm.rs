@@ -15,7 +15,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.layer_norm",
         infer_norm,
-        "Layer normalization: normalizes over `axes` to mean 0 and variance 1, then applies `gamma` and `beta`.",
+        "Layer normalization (Ba et al., 2016): normalizes over `axes` to mean 0 and variance 1, then applies `gamma` and \
+        `beta`.",
     )
     .operands(&["data", "gamma", "beta"])
     .attrs(&[
@@ -27,18 +28,21 @@ pub static DECLS: &[OpDecl] = &[
     .lists(&[("axes", 1)])
     .dims(DimTrait::Named(&["axes"]))
     .te(Pattern::CommReduce, te_layer_norm)
-    .onnx(&["LayerNormalization"]),
+    .onnx(&["LayerNormalization"])
+    .errors("an axis is out of range or occurs twice, or a parameter does not have the dims of `axes`"),
     OpDecl::new(
         "relax.nn.rms_norm",
         infer_norm,
-        "RMS normalization: divides by the root mean square over `axes`, then multiplies by `weight`.",
+        "RMS normalization (Zhang and Sennrich, 2019): divides by the root mean square over `axes`, then multiplies by \
+        `weight`.",
     )
     .operands(&["data", "weight"])
     .attrs(&[("axes", Default::Ints(&[-1])), ("epsilon", Default::Float(1e-5))])
     .lists(&[("axes", 1)])
     .dims(DimTrait::Named(&["axes"]))
     .te(Pattern::CommReduce, te_rms_norm)
-    .onnx(&["RMSNormalization"]),
+    .onnx(&["RMSNormalization"])
+    .errors("an axis is out of range or occurs twice, or a parameter does not have the dims of `axes`"),
 ];
 
 // ---- types ----

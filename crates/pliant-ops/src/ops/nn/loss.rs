@@ -21,21 +21,26 @@ pub static DECLS: &[OpDecl] = &[
         "relax.nn.cross_entropy_with_logits",
         infer_cross,
         "Minus the sum of the products of log-probabilities and labels. If there are 2 or more dims, the sum is divided by the \
-        size of the first dim (the batch).",
+        size of the first dim (the batch). The result is a scalar.",
     )
     .operands(&["predictions", "labels"])
-    .te(Pattern::CommReduce, te_cross),
+    .te(Pattern::CommReduce, te_cross)
+    .errors("the operands differ in shape"),
     OpDecl::new(
         "relax.nn.nll_loss",
         infer_nll,
         "Negative log-likelihood loss: minus the log-probability of the target class times the weight of the class. The \
         reduction returns all losses (\"none\"), their sum (\"sum\"), or their sum divided by the sum of the weights (\"mean\"). \
-        Targets equal to `ignore_index` are ignored. All others must be valid classes.",
+        Targets equal to `ignore_index` are ignored.",
     )
     .operands(&["predictions", "targets: index", "weights?"])
     .attrs(&[("reduction", Default::Str("mean")), ("ignore_index", Default::Int(-100))])
     .te(Pattern::CommReduce, te_nll)
-    .onnx(&["NegativeLogLikelihoodLoss"]),
+    .onnx(&["NegativeLogLikelihoodLoss"])
+    .errors(
+        "a target that is not ignored is no class, `targets` does not have the shape of `predictions` without the class dim, or \
+        `weights` does not have one element per class",
+    ),
 ];
 
 const SAME_SHAPE: &str = "predictions and labels must have the same shape";

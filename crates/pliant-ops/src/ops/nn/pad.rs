@@ -28,7 +28,11 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 .dims(DimTrait::Paired("pad_width"))
 .te(Pattern::Injective, te_pad)
 .numpy("pad")
-.onnx(&["Pad"])];
+.onnx(&["Pad"])
+.errors(
+    "`pad_width` does not have two values per axis, the mode needs more elements than an axis has, or `pad_value` does not fit \
+    the type of `data`",
+)];
 
 /// The mode that determines the contents of the padding.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -12,12 +12,13 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.pixel_shuffle",
         infer_shuffle,
-        "Rearranges channels to pixels: (..., c * r * r, h, w) to (..., c, h * r, w * r).",
+        "Rearranges channels to pixels (Shi et al., 2016): (..., c * r * r, h, w) to (..., c, h * r, w * r).",
     )
     .operands(&["data"])
     .attrs(&[("upscale_factor", Default::Required)])
     .te(Pattern::Injective, te_shuffle)
-    .onnx(&["DepthToSpace"]),
+    .onnx(&["DepthToSpace"])
+    .errors("`data` has fewer than 3 dims, or the number of channels is not a multiple of the square of `upscale_factor`"),
     OpDecl::new(
         "relax.nn.batch_flatten",
         infer_flatten,
@@ -25,7 +26,8 @@ pub static DECLS: &[OpDecl] = &[
     )
     .operands(&["data"])
     .view(te_view)
-    .onnx(&["Flatten"]),
+    .onnx(&["Flatten"])
+    .errors("`data` is a scalar"),
 ];
 
 fn infer_shuffle(ctx: &mut InferCtx<'_>) -> InferResult {

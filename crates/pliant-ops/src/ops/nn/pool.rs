@@ -32,6 +32,10 @@ macro_rules! pool {
             .dims(DimTrait::Layout("layout"))
             .te(Pattern::OutEWiseFusable, |ctx| te_pool(ctx, $n, $kind))
             .onnx($onnx)
+            .errors(
+                "the layout is invalid or differs in rank from `data`, padding is not smaller than the window, or the size of the \
+                result would be negative",
+            )
             .limits(tensor_layouts::LAYOUT_LIMITS)
     };
 }
@@ -54,14 +58,15 @@ macro_rules! adaptive_pool {
         .dims(DimTrait::Layout("layout"))
         .te(Pattern::OutEWiseFusable, |ctx| te_adaptive(ctx, $n))
         .onnx(&["GlobalAveragePool"])
+        .errors("the layout is invalid or differs in rank from `data`, or a size is negative")
         .limits(tensor_layouts::LAYOUT_LIMITS)
     };
 }
 
 const MAX_POOL_DOC: &str = "The maximum of each window, which ignores the padding. With `ceil_mode`, windows that start \
 before the trailing padding and end beyond it are included.";
-const AVG_POOL_DOC: &str = "The mean of each window. With `count_include_pad`, padding counts as zeros; otherwise, it is not counted. \
-Elements beyond the padding are never counted.";
+const AVG_POOL_DOC: &str = "The mean of each window. With `count_include_pad`, padding counts as zeros; otherwise, it is not \
+counted. Elements beyond the padding are never counted.";
 
 macro_rules! max_pool {
     ($name:literal, $n:literal, $layout:literal) => {

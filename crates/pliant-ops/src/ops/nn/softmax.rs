@@ -11,12 +11,18 @@ use crate::type_inference::InferCtx;
 
 /// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
-    OpDecl::new("relax.nn.softmax", infer_softmax, "The softmax along an axis.")
-        .operands(&["data"])
-        .attrs(&[("axis", Default::Int(-1))])
-        .dims(DimTrait::Named(&["axis"]))
-        .te(Pattern::CommReduce, te_softmax)
-        .onnx(&["Softmax"]),
+    OpDecl::new(
+        "relax.nn.softmax",
+        infer_softmax,
+        "The softmax along an axis: `exp(x) / sum(exp(x))`. 16-bit floats are \
+        accumulated in float32.",
+    )
+    .operands(&["data"])
+    .attrs(&[("axis", Default::Int(-1))])
+    .dims(DimTrait::Named(&["axis"]))
+    .te(Pattern::CommReduce, te_softmax)
+    .onnx(&["Softmax"])
+    .errors("the axis is out of range"),
     OpDecl::new(
         "relax.nn.log_softmax",
         infer_softmax,
@@ -26,7 +32,8 @@ pub static DECLS: &[OpDecl] = &[
     .attrs(&[("axis", Default::Int(-1))])
     .dims(DimTrait::Named(&["axis"]))
     .te(Pattern::CommReduce, te_log_softmax)
-    .onnx(&["LogSoftmax"]),
+    .onnx(&["LogSoftmax"])
+    .errors("the axis is out of range"),
 ];
 
 fn infer_softmax(ctx: &mut InferCtx<'_>) -> InferResult {

@@ -27,14 +27,16 @@ pub static DECLS: &[OpDecl] = &[
     .dims(DimTrait::Named(&["axis"]))
     .te(Pattern::Opaque, |ctx| te_cumulative(ctx, "cumsum", 0.0, |a, b| a + b))
     .numpy("cumsum")
-    .onnx(&["CumSum"]),
+    .onnx(&["CumSum"])
+    .errors("the axis is out of range, or the type of the result is bool"),
     OpDecl::new("relax.cumprod", infer, "Cumulative products along an axis, with the attributes of cumsum.")
         .operands(&["data"])
         .attrs(ATTRS)
         .dims(DimTrait::Named(&["axis"]))
         .te(Pattern::Opaque, |ctx| te_cumulative(ctx, "cumprod", 1.0, |a, b| a * b))
         .numpy("cumprod")
-        .onnx(&["CumProd"]),
+        .onnx(&["CumProd"])
+        .errors("the axis is out of range, or the type of the result is bool"),
 ];
 
 fn infer(ctx: &mut InferCtx<'_>) -> InferResult {

@@ -15,12 +15,15 @@ pub static DECLS: &[OpDecl] = &[
         .operands(&["n: size", "m?: size", "k?: size"])
         .attrs(&[("dtype", Default::Str("float32"))])
         .te(Pattern::Injective, te_eye)
-        .numpy("eye"),
-    OpDecl::new("relax.eye_like", infer_eye_like, "A matrix of the shape of `x` with ones on diagonal `k` and zeros elsewhere.")
+        .numpy("eye")
+        .errors("a size is negative"),
+    OpDecl::new("relax.eye_like", infer_eye_like, "A matrix of the shape of `x` with ones on diagonal `k` and zeros elsewhere. \
+        The default `dtype` is that of `x`.")
         .operands(&["x", "k?: size"])
         .attrs(&[("dtype", Default::None)])
         .te(Pattern::Injective, te_eye)
-        .onnx(&["EyeLike"]),
+        .onnx(&["EyeLike"])
+        .errors("`x` does not have 2 dims"),
     OpDecl::new(
         "relax.hamming_window",
         infer_window,
@@ -36,7 +39,8 @@ pub static DECLS: &[OpDecl] = &[
     ])
     .te(Pattern::Injective, te_window)
     .numpy("hamming")
-    .onnx(&["HammingWindow"]),
+    .onnx(&["HammingWindow"])
+    .errors("`window_size` is negative, or `dtype` is not a float type"),
 ];
 
 /// The integer value of operand `i`; `None` if it is unknown.

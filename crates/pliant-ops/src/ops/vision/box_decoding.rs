@@ -15,8 +15,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.vision.get_valid_counts",
         infer_counts,
-        "Filters the boxes of `data` (batch, boxes, elements) whose score exceeds the threshold and whose class is not \
-        negative. Returns their number, the boxes in order followed by rows of -1, and their indices followed by -1. With \
+        "Filters the boxes of `data` (batch, boxes, elements) whose score exceeds the threshold and whose class is not negative. \
+        Returns their number (int32), the boxes in order followed by rows of -1, and their indices (int32) followed by -1. With \
         `id_index` -1, there is no class.",
     )
     .operands(&["data"])
@@ -25,12 +25,14 @@ pub static DECLS: &[OpDecl] = &[
         ("id_index", Default::Int(0)),
         ("score_index", Default::Int(1)),
     ])
-    .te(Pattern::Opaque, te_counts),
+    .te(Pattern::Opaque, te_counts)
+    .errors("`data` does not have 3 dims, or an index attribute is out of range for its last dim"),
     OpDecl::new(
         "relax.vision.multibox_transform_loc",
         infer_multibox,
-        "Decodes boxes (ymin, xmin, ymax, xmax) from offsets (x, y, w, h) to anchors (left, top, right, bottom). Also returns \
-        the softmax of the class logits, with 0 for scores below the threshold and, without `keep_background`, for class 0.",
+        "Decodes boxes (ymin, xmin, ymax, xmax) as in SSD (Liu et al., 2016): from offsets (x, y, w, h) to anchors (left, top, \
+        right, bottom). Also returns the softmax of the class logits, with 0 for scores below the threshold and, without \
+        `keep_background`, for class 0.",
     )
     .operands(&["cls_pred", "loc_pred", "anchor"])
     .attrs(&[
@@ -39,7 +41,8 @@ pub static DECLS: &[OpDecl] = &[
         ("variances", Default::None),
         ("keep_background", Default::Bool(true)),
     ])
-    .te(Pattern::Opaque, te_multibox),
+    .te(Pattern::Opaque, te_multibox)
+    .errors("the operands do not have the shapes (batch, classes, n), (batch, 4 * n) and (1, n, 4)"),
 ];
 
 /// Checks that operand `i` has rank `want`, if its rank is known.

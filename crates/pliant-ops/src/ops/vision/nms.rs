@@ -21,11 +21,11 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.vision.non_max_suppression",
         infer_nms,
-        "Non-maximum suppression of the first `valid_count` boxes of `data` (batch, boxes, elements). The `top_k` boxes with \
-        the highest scores are considered in descending order. A box is kept if its score is positive and its overlap (IoU) with \
+        "Non-maximum suppression of the first `valid_count` boxes of `data` (batch, boxes, elements). The `top_k` boxes with the \
+        highest scores are considered in descending order. A box is kept if its score is positive and its overlap (IoU) with \
         each kept box of the same class, or of any class with `force_suppress`, is below `iou_threshold`, until \
         `max_output_size` boxes are kept. Returns the elements of `indices` for the kept boxes, followed by -1, and their \
-        number. Without `return_indices`, returns the rows, with -1 as score and class of suppressed boxes; with \
+        number, both int32. Without `return_indices`, returns the rows, with -1 as score and class of suppressed boxes; with \
         `invalid_to_bottom`, the kept rows are first.",
     )
     .operands(&["data", "valid_count: index", "indices: index"])
@@ -40,7 +40,8 @@ pub static DECLS: &[OpDecl] = &[
         ("return_indices", Default::Bool(true)),
         ("invalid_to_bottom", Default::Bool(false)),
     ])
-    .te(Pattern::Opaque, te_nms),
+    .te(Pattern::Opaque, te_nms)
+    .errors("the numbers of batches or boxes differ, or `valid_count` or an index attribute is out of range"),
     OpDecl::new(
         "relax.vision.all_class_non_max_suppression",
         infer_all,
@@ -58,7 +59,8 @@ pub static DECLS: &[OpDecl] = &[
     ])
     .attrs(&[("output_format", Default::Str("onnx"))])
     .te(Pattern::Opaque, te_all)
-    .onnx(&["NonMaxSuppression"]),
+    .onnx(&["NonMaxSuppression"])
+    .errors("the numbers of batches or boxes differ, or a limit is not one number"),
 ];
 
 // ---- non_max_suppression ----

@@ -20,8 +20,9 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.vision.roi_align",
         infer,
-        "RoI align: for each bin of each region, the mean or the maximum of bilinear samples. There are `sample_ratio` samples \
-        along each side, or one per pixel of the bin if it is not positive. `aligned` shifts the coordinates by half a pixel.",
+        "RoI align (He et al., 2017): for each bin of each region, the mean or the maximum of bilinear samples. There are \
+        `sample_ratio` samples along each side, or one per pixel of the bin if it is not positive. `aligned` shifts the \
+        coordinates by half a pixel. A row of `rois` is (image, x1, y1, x2, y2).",
     )
     .operands(&["data", "rois"])
     .attrs(&[
@@ -33,12 +34,16 @@ pub static DECLS: &[OpDecl] = &[
         ("mode", Default::Str("avg")),
     ])
     .te(Pattern::Opaque, te_align)
-    .onnx(&["RoiAlign"]),
+    .onnx(&["RoiAlign"])
+    .errors(
+        "`data` does not have 4 dims, `rois` does not have 5 columns, the image of a region is out of range, or `spatial_scale` \
+        is not positive",
+    ),
     OpDecl::new(
         "relax.vision.roi_pool",
         infer,
-        "RoI max pooling: the maximum of each bin of each region, whose corners are rounded to pixels. An empty bin results in \
-        0.",
+        "RoI max pooling (Girshick, 2015): the maximum of each bin of each region, whose corners are rounded to pixels. An empty \
+        bin results in 0. A row of `rois` is (image, x1, y1, x2, y2).",
     )
     .operands(&["data", "rois"])
     .attrs(&[
@@ -47,7 +52,11 @@ pub static DECLS: &[OpDecl] = &[
         ("layout", Default::Str("NCHW")),
     ])
     .te(Pattern::Opaque, te_pool)
-    .onnx(&["MaxRoiPool"]),
+    .onnx(&["MaxRoiPool"])
+    .errors(
+        "`data` does not have 4 dims, `rois` does not have 5 columns, the image of a region is out of range, or `spatial_scale` \
+        is not positive",
+    ),
 ];
 
 /// The indices of the dims for channels, rows and columns.
