@@ -309,30 +309,71 @@ class ScheduleState:
     def copy(self) -> ScheduleState:
         """Returns a copy of the schedule. Loops and blocks of the schedule are valid in the copy, too."""
 
-    def get_block(self, name: str, func_name: str) -> BlockRV: ...
-    def get_loops(self, block: BlockRV) -> list[LoopRV]: ...
-    def get_child_blocks(self, parent: LoopRV) -> list[BlockRV]: ...
+    def get_block(self, name: str, func_name: str) -> BlockRV:
+        """Returns the block with this name in a function. Raises an error if there is none, or several."""
+
+    def get_loops(self, block: BlockRV) -> list[LoopRV]:
+        """Returns the loops around a block, outermost first."""
+
+    def get_child_blocks(self, parent: LoopRV) -> list[BlockRV]:
+        """Returns the blocks inside a loop, in program order."""
+
     def loop_extent(self, l: LoopRV) -> tuple[str, int | None]:
         """Returns the name of a loop, and its extent if that is constant."""
 
-    def split(self, l: LoopRV, factors: list[int | None], tail: bool) -> list[LoopRV]: ...
-    def fuse(self, loops: list[LoopRV]) -> LoopRV: ...
-    def reorder(self, loops: list[LoopRV]) -> None: ...
-    def parallel(self, l: LoopRV) -> None: ...
-    def vectorize(self, l: LoopRV) -> None: ...
-    def unroll(self, l: LoopRV) -> None: ...
-    def bind(self, l: LoopRV, thread: str) -> None: ...
-    def annotate(self, what: LoopRV | BlockRV, key: str, value: Any) -> None: ...
-    def unannotate(self, what: LoopRV | BlockRV, key: str) -> None: ...
-    def compute_inline(self, block: BlockRV) -> None: ...
-    def reverse_compute_inline(self, block: BlockRV) -> None: ...
-    def compute_at(self, block: BlockRV, l: LoopRV) -> None: ...
-    def reverse_compute_at(self, block: BlockRV, l: LoopRV) -> None: ...
-    def cache_read(self, block: BlockRV, index: int, scope: str) -> BlockRV: ...
-    def cache_write(self, block: BlockRV, index: int, scope: str) -> BlockRV: ...
-    def set_scope(self, block: BlockRV, index: int, scope: str) -> None: ...
-    def decompose_reduction(self, block: BlockRV, l: LoopRV) -> BlockRV: ...
-    def rfactor(self, l: LoopRV, factor_axis: int) -> BlockRV: ...
+    def split(self, l: LoopRV, factors: list[int | None], tail: bool) -> list[LoopRV]:
+        """Splits a loop into a nest with these extents. One may be `None`, which is inferred. `tail` adds a loop for the remainder."""
+
+    def fuse(self, loops: list[LoopRV]) -> LoopRV:
+        """Replaces loops, of which each contains only the next one, by one loop. Returns it."""
+
+    def reorder(self, loops: list[LoopRV]) -> None:
+        """Puts loops of one nest into this order."""
+
+    def parallel(self, l: LoopRV) -> None:
+        """Distributes the iterations of a loop to the worker threads."""
+
+    def vectorize(self, l: LoopRV) -> None:
+        """Makes the iterations of a loop, whose extent must be constant, the lanes of a vector."""
+
+    def unroll(self, l: LoopRV) -> None:
+        """Unrolls a loop, whose extent must be constant."""
+
+    def bind(self, l: LoopRV, thread: str) -> None:
+        """Always raises an error: CPUs have no thread axes."""
+
+    def annotate(self, what: LoopRV | BlockRV, key: str, value: Any) -> None:
+        """Adds an annotation to a loop or block, or replaces its value."""
+
+    def unannotate(self, what: LoopRV | BlockRV, key: str) -> None:
+        """Removes an annotation from a loop or block."""
+
+    def compute_inline(self, block: BlockRV) -> None:
+        """Computes an elementwise block inside the blocks that read its result."""
+
+    def reverse_compute_inline(self, block: BlockRV) -> None:
+        """Computes an elementwise block at the end of the elementwise block that writes its operand."""
+
+    def compute_at(self, block: BlockRV, l: LoopRV) -> None:
+        """Moves a block into a loop, in front of the blocks that read its result."""
+
+    def reverse_compute_at(self, block: BlockRV, l: LoopRV) -> None:
+        """Moves a block into a loop, behind the block that writes its operand."""
+
+    def cache_read(self, block: BlockRV, index: int, scope: str) -> BlockRV:
+        """Copies a buffer that a block reads to memory of a scope, "local" or "global". Returns the block that copies."""
+
+    def cache_write(self, block: BlockRV, index: int, scope: str) -> BlockRV:
+        """Lets a block write to memory of a scope, "local" or "global". Returns the block that copies the result back."""
+
+    def set_scope(self, block: BlockRV, index: int, scope: str) -> None:
+        """Sets the memory scope of a buffer that a block writes."""
+
+    def decompose_reduction(self, block: BlockRV, l: LoopRV) -> BlockRV:
+        """Moves the init of a reduction into a block of its own, in front of a loop. Returns the new block."""
+
+    def rfactor(self, l: LoopRV, factor_axis: int) -> BlockRV:
+        """Splits a reduction into partial results over a loop, their dim `factor_axis`. Returns the block that computes them."""
 
 class Executable:
     """A compiled program: bytecode, constants and machine code."""

@@ -1,5 +1,12 @@
 """Functions that create scalar expressions. They accept numbers wherever they accept
-expressions."""
+expressions.
+
+Two operands are converted to a common type. A constant gets the type of the other operand. Otherwise, a
+float type is preferred to an integer type, an integer type to bool, and a wider type to a narrower one.
+
+All functions raise ``TypeError`` for an operand that is neither a scalar expression nor a number. The data
+types of operands are checked when the loop function is compiled, which raises ``CompileError``.
+"""
 
 from __future__ import annotations
 
@@ -137,23 +144,24 @@ def call_intrin(dtype: str, func_name: str, *args: PrimExprLike | str) -> PrimEx
 
 
 def exp(x: PrimExprLike) -> PrimExpr:
-    """``e^x``."""
+    """``e^x``. ``x`` is a float, and the result has its type."""
     return _core.tir_call("exp", x)
 
 
 def exp2(x: PrimExprLike) -> PrimExpr:
-    """``2^x``."""
+    """``2^x``. ``x`` is a float, and the result has its type."""
     return _core.tir_call("exp2", x)
 
 
 def exp10(x: PrimExprLike) -> PrimExpr:
-    """``10^x``."""
+    """``10^x``, of the type of ``x``."""
     value = _core.tir_const(x)
     return power(const(10, value.dtype), value)
 
 
 def hypot(x1: PrimExprLike, x2: PrimExprLike) -> PrimExpr:
-    """``sqrt(x1^2 + x2^2)`` of floats, without intermediate overflow. NaN if one operand is NaN.
+    """``sqrt(x1^2 + x2^2)`` of floats, without intermediate overflow. NaN if one operand is NaN. The result has the
+    common type of the operands.
 
     Raises ``TypeError`` for integers.
     """
@@ -167,7 +175,8 @@ def hypot(x1: PrimExprLike, x2: PrimExprLike) -> PrimExpr:
 
 
 def copysign(x1: PrimExprLike, x2: PrimExprLike) -> PrimExpr:
-    """``x1`` with the sign of ``x2``, for floats. ``x2`` is converted to the type of ``x1``.
+    """``x1`` with the sign of ``x2``, for floats. ``x2`` is converted to the type of ``x1``, which is the type of the
+    result.
 
     Raises ``TypeError`` if ``x1`` is not a float.
     """
@@ -201,7 +210,7 @@ def nextafter(x1: PrimExprLike, x2: PrimExprLike) -> PrimExpr:
 
 
 def ldexp(x1: PrimExprLike, x2: PrimExprLike) -> PrimExpr:
-    """``x1 * 2^x2`` for an integer ``x2``."""
+    """``x1 * 2^x2`` for a float ``x1`` and an integer ``x2``. The result has the type of ``x1``."""
     value = _core.tir_const(x1)
     # The power is applied in four factors, so that no factor overflows before the product does.
     power_of_two = min(max(_core.tir_const(x2).astype("int32"), -4400), 4400)
@@ -222,236 +231,255 @@ def _bits_of(dtype: str) -> str:
 
 
 def log(x: PrimExprLike) -> PrimExpr:
-    """The natural logarithm."""
+    """The natural logarithm. ``x`` is a float, and the result has its type."""
     return _core.tir_call("log", x)
 
 
 def log2(x: PrimExprLike) -> PrimExpr:
-    """The logarithm to base 2."""
+    """The logarithm to base 2. ``x`` is a float, and the result has its type."""
     return _core.tir_call("log2", x)
 
 
 def log10(x: PrimExprLike) -> PrimExpr:
-    """The logarithm to base 10."""
+    """The logarithm to base 10. ``x`` is a float, and the result has its type."""
     return _core.tir_call("log10", x)
 
 
 def log1p(x: PrimExprLike) -> PrimExpr:
-    """``log(1 + x)``."""
+    """``log(1 + x)``. ``x`` is a float, and the result has its type."""
     return _core.tir_call("log1p", x)
 
 
 def sqrt(x: PrimExprLike) -> PrimExpr:
-    """The square root."""
+    """The square root; NaN for negative numbers. ``x`` is a float, and the result has its type."""
     return _core.tir_call("sqrt", x)
 
 
 def rsqrt(x: PrimExprLike) -> PrimExpr:
-    """``1 / sqrt(x)``."""
+    """``1 / sqrt(x)``. ``x`` is a float, and the result has its type."""
     return _core.tir_call("rsqrt", x)
 
 
 def sin(x: PrimExprLike) -> PrimExpr:
-    """The sine."""
+    """The sine of an angle in radians. ``x`` is a float, and the result has its type."""
     return _core.tir_call("sin", x)
 
 
 def cos(x: PrimExprLike) -> PrimExpr:
-    """The cosine."""
+    """The cosine of an angle in radians. ``x`` is a float, and the result has its type."""
     return _core.tir_call("cos", x)
 
 
 def tan(x: PrimExprLike) -> PrimExpr:
-    """The tangent."""
+    """The tangent of an angle in radians. ``x`` is a float, and the result has its type."""
     return _core.tir_call("tan", x)
 
 
 def sinh(x: PrimExprLike) -> PrimExpr:
-    """The hyperbolic sine."""
+    """The hyperbolic sine. ``x`` is a float, and the result has its type."""
     return _core.tir_call("sinh", x)
 
 
 def cosh(x: PrimExprLike) -> PrimExpr:
-    """The hyperbolic cosine."""
+    """The hyperbolic cosine. ``x`` is a float, and the result has its type."""
     return _core.tir_call("cosh", x)
 
 
 def tanh(x: PrimExprLike) -> PrimExpr:
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent. ``x`` is a float, and the result has its type."""
     return _core.tir_call("tanh", x)
 
 
 def asin(x: PrimExprLike) -> PrimExpr:
-    """The inverse sine."""
+    """The inverse sine, an angle in radians. ``x`` is a float, and the result has its type."""
     return _core.tir_call("asin", x)
 
 
 def acos(x: PrimExprLike) -> PrimExpr:
-    """The inverse cosine."""
+    """The inverse cosine, an angle in radians. ``x`` is a float, and the result has its type."""
     return _core.tir_call("acos", x)
 
 
 def atan(x: PrimExprLike) -> PrimExpr:
-    """The inverse tangent."""
+    """The inverse tangent, an angle in radians. ``x`` is a float, and the result has its type."""
     return _core.tir_call("atan", x)
 
 
 def asinh(x: PrimExprLike) -> PrimExpr:
-    """The inverse hyperbolic sine."""
+    """The inverse hyperbolic sine. ``x`` is a float, and the result has its type."""
     return _core.tir_call("asinh", x)
 
 
 def acosh(x: PrimExprLike) -> PrimExpr:
-    """The inverse hyperbolic cosine."""
+    """The inverse hyperbolic cosine. ``x`` is a float, and the result has its type."""
     return _core.tir_call("acosh", x)
 
 
 def atanh(x: PrimExprLike) -> PrimExpr:
-    """The inverse hyperbolic tangent."""
+    """The inverse hyperbolic tangent. ``x`` is a float, and the result has its type."""
     return _core.tir_call("atanh", x)
 
 
 def sigmoid(x: PrimExprLike) -> PrimExpr:
-    """``1 / (1 + e^-x)``."""
+    """``1 / (1 + e^-x)``. ``x`` is a float, and the result has its type."""
     return _core.tir_call("sigmoid", x)
 
 
 def erf(x: PrimExprLike) -> PrimExpr:
-    """The error function."""
+    """The error function. ``x`` is a float, and the result has its type."""
     return _core.tir_call("erf", x)
 
 
 def floor(x: PrimExprLike) -> PrimExpr:
-    """``x`` rounded towards minus infinity."""
+    """``x`` rounded towards minus infinity. ``x`` is a number, and the result has its type; integers are returned
+    unchanged.
+    """
     return _core.tir_call("floor", x)
 
 
 def ceil(x: PrimExprLike) -> PrimExpr:
-    """``x`` rounded towards plus infinity."""
+    """``x`` rounded towards plus infinity. ``x`` is a number, and the result has its type; integers are returned
+    unchanged.
+    """
     return _core.tir_call("ceil", x)
 
 
 def trunc(x: PrimExprLike) -> PrimExpr:
-    """``x`` rounded towards zero."""
+    """``x`` rounded towards zero. ``x`` is a number, and the result has its type; integers are returned unchanged."""
     return _core.tir_call("trunc", x)
 
 
 def round(x: PrimExprLike) -> PrimExpr:
-    """``x`` rounded to nearest, ties to even."""
+    """``x`` rounded to nearest, ties to even. ``x`` is a number, and the result has its type; integers are returned
+    unchanged.
+    """
     return _core.tir_call("round", x)
 
 
 def nearbyint(x: PrimExprLike) -> PrimExpr:
-    """``x`` rounded to nearest, ties to even."""
+    """``x`` rounded to nearest, ties to even: the same as ``round``. ``x`` is a number, and the result has its type;
+    integers are returned unchanged.
+    """
     return _core.tir_call("nearbyint", x)
 
 
 def isnan(x: PrimExprLike) -> PrimExpr:
-    """Whether ``x`` is NaN."""
+    """Whether the float ``x`` is NaN, as a bool."""
     return _core.tir_call("isnan", x)
 
 
 def isinf(x: PrimExprLike) -> PrimExpr:
-    """Whether ``x`` is infinite."""
+    """Whether the float ``x`` is infinite, as a bool."""
     return _core.tir_call("isinf", x)
 
 
 def isfinite(x: PrimExprLike) -> PrimExpr:
-    """Whether ``x`` is neither NaN nor infinite."""
+    """Whether the float ``x`` is neither NaN nor infinite, as a bool."""
     return _core.tir_call("isfinite", x)
 
 
 def popcount(x: PrimExprLike) -> PrimExpr:
-    """The number of one bits of an integer."""
+    """The number of one bits of an integer or bool ``x``, in the type of ``x``."""
     return _core.tir_call("popcount", x)
 
 
 def clz(x: PrimExprLike) -> PrimExpr:
-    """The number of leading zero bits of an integer."""
+    """The number of leading zero bits of an integer or bool ``x``, in the type of ``x``."""
     return _core.tir_call("clz", x)
 
 
 def bitwise_not(x: PrimExprLike) -> PrimExpr:
-    """The bitwise complement of ``x``."""
+    """The bitwise complement of an integer ``x``, or the negation of a bool. The result has the type of ``x``."""
     return _core.tir_call("bitwise_not", x)
 
 
 def likely(x: PrimExprLike) -> PrimExpr:
-    """Marks a condition ``x`` that is nearly always true."""
+    """Marks a bool condition ``x`` that is nearly always true. The result is the condition."""
     return _core.tir_call("likely", x)
 
 
 def add(lhs: PrimExprLike, rhs: PrimExprLike) -> PrimExpr:
-    """``lhs + rhs``."""
+    """``lhs + rhs`` of numbers. The result has the common type of the operands; integers wrap around."""
     return _core.tir_binary("add", lhs, rhs)
 
 
 def subtract(lhs: PrimExprLike, rhs: PrimExprLike) -> PrimExpr:
-    """``lhs - rhs``."""
+    """``lhs - rhs`` of numbers. The result has the common type of the operands; integers wrap around."""
     return _core.tir_binary("sub", lhs, rhs)
 
 
 def multiply(lhs: PrimExprLike, rhs: PrimExprLike) -> PrimExpr:
-    """``lhs * rhs``."""
+    """``lhs * rhs`` of numbers. The result has the common type of the operands; integers wrap around."""
     return _core.tir_binary("mul", lhs, rhs)
 
 
 def floordiv(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """``a // b``, rounded towards minus infinity. Raises ``ZeroDivisionError`` if ``b`` is the
-    integer constant 0."""
+    """``a // b`` of numbers, rounded towards minus infinity. The result has the common type of the operands.
+
+    Raises ``ZeroDivisionError`` if ``b`` is the integer constant 0.
+    """
     return _core.tir_binary("floordiv", a, b)
 
 
 def floormod(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """``a % b``, with the sign of ``b``. Raises ``ZeroDivisionError`` if ``b`` is the integer
-    constant 0."""
+    """``a % b`` of numbers, with the sign of ``b``. The result has the common type of the operands.
+
+    Raises ``ZeroDivisionError`` if ``b`` is the integer constant 0.
+    """
     return _core.tir_binary("floormod", a, b)
 
 
 def truncdiv(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """The integer quotient, rounded towards zero. Raises ``ZeroDivisionError`` if ``b`` is the
-    constant 0."""
+    """The quotient of integers, rounded towards zero. The result has the common type of the operands.
+
+    Raises ``ZeroDivisionError`` if ``b`` is the integer constant 0.
+    """
     return _core.tir_binary("truncdiv", a, b)
 
 
 def truncmod(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """The integer remainder with the sign of ``a``. Raises ``ZeroDivisionError`` if ``b`` is the
-    constant 0."""
+    """The remainder of integers, with the sign of ``a``. The result has the common type of the operands.
+
+    Raises ``ZeroDivisionError`` if ``b`` is the integer constant 0.
+    """
     return _core.tir_binary("truncmod", a, b)
 
 
 def atan2(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """The angle of the point with the coordinates ``(b, a)``, in radians."""
+    """The angle of the point with the coordinates ``(b, a)``, in radians. The operands are floats. The result has the
+    common type of the operands.
+    """
     return _core.tir_call("atan2", a, b)
 
 
 def fmod(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """The float remainder with the sign of ``a``."""
+    """The remainder of floats, with the sign of ``a``. The result has the common type of the operands."""
     return _core.tir_call("fmod", a, b)
 
 
 def bitwise_and(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """The bitwise and of two integers."""
+    """The bitwise and of two integers or bools. The result has the common type of the operands."""
     return _core.tir_call("bitwise_and", a, b)
 
 
 def bitwise_or(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """The bitwise or of two integers."""
+    """The bitwise or of two integers or bools. The result has the common type of the operands."""
     return _core.tir_call("bitwise_or", a, b)
 
 
 def bitwise_xor(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """The bitwise exclusive or of two integers."""
+    """The bitwise exclusive or of two integers or bools. The result has the common type of the operands."""
     return _core.tir_call("bitwise_xor", a, b)
 
 
 def shift_left(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """``a << b``."""
+    """``a << b`` of integers. The result has the common type of the operands."""
     return _core.tir_call("shift_left", a, b)
 
 
 def shift_right(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """``a >> b``. The sign of signed integers is preserved."""
+    """``a >> b`` of integers. The sign of signed integers is preserved. The result has the common type of the operands.
+    """
     return _core.tir_call("shift_right", a, b)
 
 
@@ -460,34 +488,39 @@ indexmod = floormod
 
 
 def ceildiv(lhs: PrimExprLike, rhs: PrimExprLike) -> PrimExpr:
-    """``ceil(lhs / rhs)``. ``rhs`` must be constant or positive. Raises ``ZeroDivisionError`` for
-    the constant 0."""
+    """``ceil(lhs / rhs)`` of integers. ``rhs`` must be constant or positive. The result has the common type of the
+    operands.
+
+    Raises ``ZeroDivisionError`` if ``rhs`` is the integer constant 0.
+    """
     return _core.tir_ceildiv(lhs, rhs)
 
 
 def div(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """The quotient, rounded towards zero for integers. Raises ``ZeroDivisionError`` if ``b`` is the
-    integer constant 0."""
+    """The quotient of numbers, rounded towards zero for integers. The result has the common type of the operands.
+
+    Raises ``ZeroDivisionError`` if ``b`` is the integer constant 0.
+    """
     return _core.tir_binary("div", a, b)
 
 
 def min(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """The smaller of two values."""
+    """The smaller of two values of any type. The result has the common type of the operands."""
     return _core.tir_binary("min", a, b)
 
 
 def max(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """The larger of two values."""
+    """The larger of two values of any type. The result has the common type of the operands."""
     return _core.tir_binary("max", a, b)
 
 
 def abs(x: PrimExprLike) -> PrimExpr:
-    """The absolute value."""
+    """The absolute value. The result has the type of ``x``."""
     return _core.tir_call("abs", x)
 
 
 def power(x: PrimExprLike, y: PrimExprLike) -> PrimExpr:
-    """``x`` to the power of ``y``."""
+    """``x`` to the power of ``y``, for numbers. The result has the common type of the operands."""
     return _core.tir_call("pow", x, y)
 
 
@@ -495,17 +528,19 @@ pow = power
 
 
 def fma(a: PrimExprLike, b: PrimExprLike, c: PrimExprLike) -> PrimExpr:
-    """``a * b + c``, rounded once."""
+    """``a * b + c``, rounded once. The operands are floats of one type, which is the type of the result."""
     return _core.tir_call("fma", a, b, c)
 
 
 def if_then_else(cond: PrimExprLike, t: PrimExprLike, f: PrimExprLike) -> PrimExpr:
-    """``t`` if ``cond`` holds, otherwise ``f``. Only the chosen operand is evaluated."""
+    """``t`` if the bool ``cond`` holds, otherwise ``f``. Only the chosen operand is evaluated. The result has the
+    common type of ``t`` and ``f``.
+    """
     return _core.tir_call("if_then_else", cond, t, f)
 
 
 def all(*args: PrimExprLike) -> PrimExpr:
-    """Whether all conditions hold."""
+    """Whether all conditions hold, as a bool. True without conditions. Numbers count as true if they are not 0."""
     result = _core.tir_const(True)
     for arg in args:
         result = _core.tir_binary("and", result, arg)
@@ -513,7 +548,9 @@ def all(*args: PrimExprLike) -> PrimExpr:
 
 
 def any(*args: PrimExprLike) -> PrimExpr:
-    """Whether at least one condition holds."""
+    """Whether at least one condition holds, as a bool. False without conditions. Numbers count as true if they are not
+    0.
+    """
     result = _core.tir_const(False)
     for arg in args:
         result = _core.tir_binary("or", result, arg)
@@ -523,36 +560,51 @@ def any(*args: PrimExprLike) -> PrimExpr:
 def const(value: builtins.int | builtins.float | builtins.bool, dtype: str | None = None) -> PrimExpr:
     """Creates a constant. By default, ints are int64, floats float32 and bools bool.
 
-    Raises ``ValueError`` if the data type cannot represent an int.
+    Raises ``ValueError`` if the data type cannot represent an int, and ``DTypeError`` for an unknown data type.
     """
     return _core.tir_const(value, dtype)
 
 
 def max_value(dtype: str) -> PrimExpr:
-    """Returns the largest finite value of a data type."""
+    """Returns the largest finite value of a data type, as a constant of this type.
+
+    Raises ``DTypeError`` for an unknown data type.
+    """
     return _core.tir_limit(dtype, True)
 
 
 def min_value(dtype: str) -> PrimExpr:
-    """Returns the smallest finite value of a data type. For floats, this is the negative value with
-    the largest magnitude.
+    """Returns the smallest finite value of a data type, as a constant of this type. For floats, this is the negative
+    value with the largest magnitude.
+
+    Raises ``DTypeError`` for an unknown data type.
     """
     return _core.tir_limit(dtype, False)
 
 
 def infinity(dtype: str) -> PrimExpr:
-    """Returns positive infinity of a float type."""
+    """Returns positive infinity as a constant of ``dtype``, a float type.
+
+    Raises ``DTypeError`` for an unknown data type.
+    """
     return _core.tir_const(float("inf"), dtype)
 
 
 def reinterpret(dtype: str, value: PrimExprLike) -> PrimExpr:
-    """Interprets the bits of a value as another data type of the same size."""
+    """Interprets the bits of a value as ``dtype``, another data type of the same size.
+
+    Raises ``DTypeError`` for an unknown data type.
+    """
     return _core.tir_call_typed("reinterpret", dtype, value)
 
 
 def call_extern(dtype: str, func_name: str, *args: PrimExprLike | str) -> PrimExpr:
-    """Calls a symbol that is linked into the program. Buffers are passed as addresses. ``dtype`` is
-    the type of the result."""
+    """Calls a symbol that is linked into the program. Buffers are passed as addresses. ``dtype`` is the type of the
+    result.
+
+    Raises ``DTypeError`` for an unknown data type. ``TypeError`` is raised for an argument that is neither a scalar, a
+    string nor a buffer.
+    """
     return _core.tir_call_extern(False, dtype, func_name, *args)
 
 
@@ -560,8 +612,10 @@ call_pure_extern = call_extern
 
 
 def call_packed(func_name: str, *args: PrimExprLike | str) -> PrimExpr:
-    """Calls a registered packed function. Buffers are passed as addresses. The result has the type
-    int64."""
+    """Calls a registered packed function. Buffers are passed as addresses. The result has the type int64.
+
+    Raises ``TypeError`` for an argument that is neither a scalar, a string nor a buffer.
+    """
     return _core.tir_call_extern(True, "int64", func_name, *args)
 
 
@@ -574,5 +628,8 @@ def substitute(expr: PrimExpr, vmap: Mapping[PrimExpr, PrimExprLike]) -> PrimExp
 
 
 def undefined_vars(expr: PrimExpr) -> list[PrimExpr]:
-    """Returns the variables of an expression, in order of appearance."""
+    """Returns the variables of an expression, in order of appearance.
+
+    Raises ``TypeError`` if ``expr`` is not a scalar expression.
+    """
     return _core.tir_free_vars(expr)

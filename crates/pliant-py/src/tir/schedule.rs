@@ -81,14 +81,17 @@ impl ScheduleState {
         ScheduleState(Mutex::new(self.lock().clone()))
     }
 
+    /// Returns the block with this name in a function. Raises an error if there is none, or several.
     fn get_block(&self, name: &str, func_name: &str) -> Result<BlockHandle> {
         Ok(BlockHandle(self.lock().get_block(name, func_name)?))
     }
 
+    /// Returns the loops around a block, outermost first.
     fn get_loops(&self, block: &BlockHandle) -> Result<Vec<LoopHandle>> {
         Ok(self.lock().get_loops(&block.0)?.into_iter().map(LoopHandle).collect())
     }
 
+    /// Returns the blocks inside a loop, in program order.
     fn get_child_blocks(&self, parent: &LoopHandle) -> Result<Vec<BlockHandle>> {
         Ok(self.lock().get_child_blocks(&parent.0)?.into_iter().map(BlockHandle).collect())
     }
@@ -99,6 +102,7 @@ impl ScheduleState {
         Ok((name.to_string(), extent))
     }
 
+    /// Splits a loop into a nest with these extents. One may be `None`, which is inferred. `tail` adds a loop for the remainder.
     fn split(
         &self,
         l: &LoopHandle,
@@ -110,74 +114,91 @@ impl ScheduleState {
         Ok(loops.into_iter().map(LoopHandle).collect())
     }
 
+    /// Replaces loops, of which each contains only the next one, by one loop. Returns it.
     fn fuse(&self, loops: Vec<PyRef<'_, LoopHandle>>) -> Result<LoopHandle> {
         let loops: Vec<LoopRef> = loops.iter().map(|l| l.0.clone()).collect();
         Ok(LoopHandle(self.lock().fuse(&loops)?))
     }
 
+    /// Puts loops of one nest into this order.
     fn reorder(&self, loops: Vec<PyRef<'_, LoopHandle>>) -> Result<()> {
         let loops: Vec<LoopRef> = loops.iter().map(|l| l.0.clone()).collect();
         Ok(self.lock().reorder(&loops)?)
     }
 
+    /// Distributes the iterations of a loop to the worker threads.
     fn parallel(&self, l: &LoopHandle) -> Result<()> {
         Ok(self.lock().parallel(&l.0)?)
     }
 
+    /// Makes the iterations of a loop, whose extent must be constant, the lanes of a vector.
     fn vectorize(&self, l: &LoopHandle) -> Result<()> {
         Ok(self.lock().vectorize(&l.0)?)
     }
 
+    /// Unrolls a loop, whose extent must be constant.
     fn unroll(&self, l: &LoopHandle) -> Result<()> {
         Ok(self.lock().unroll(&l.0)?)
     }
 
+    /// Always raises an error: CPUs have no thread axes.
     fn bind(&self, l: &LoopHandle, thread: &str) -> Result<()> {
         Ok(self.lock().bind(&l.0, thread)?)
     }
 
+    /// Adds an annotation to a loop or block, or replaces its value.
     fn annotate(&self, what: &Bound<'_, PyAny>, key: &str, value: &Bound<'_, PyAny>) -> Result<()> {
         let (what, value) = (annotated(what)?, attr_value(value)?);
         Ok(self.lock().annotate(&what, key, value)?)
     }
 
+    /// Removes an annotation from a loop or block.
     fn unannotate(&self, what: &Bound<'_, PyAny>, key: &str) -> Result<()> {
         let what = annotated(what)?;
         Ok(self.lock().unannotate(&what, key)?)
     }
 
+    /// Computes an elementwise block inside the blocks that read its result.
     fn compute_inline(&self, block: &BlockHandle) -> Result<()> {
         Ok(self.lock().compute_inline(&block.0)?)
     }
 
+    /// Computes an elementwise block at the end of the elementwise block that writes its operand.
     fn reverse_compute_inline(&self, block: &BlockHandle) -> Result<()> {
         Ok(self.lock().reverse_compute_inline(&block.0)?)
     }
 
+    /// Moves a block into a loop, in front of the blocks that read its result.
     fn compute_at(&self, block: &BlockHandle, l: &LoopHandle) -> Result<()> {
         Ok(self.lock().compute_at(&block.0, &l.0)?)
     }
 
+    /// Moves a block into a loop, behind the block that writes its operand.
     fn reverse_compute_at(&self, block: &BlockHandle, l: &LoopHandle) -> Result<()> {
         Ok(self.lock().reverse_compute_at(&block.0, &l.0)?)
     }
 
+    /// Copies a buffer that a block reads to memory of a scope, "local" or "global". Returns the block that copies.
     fn cache_read(&self, block: &BlockHandle, index: usize, scope: &str) -> Result<BlockHandle> {
         Ok(BlockHandle(self.lock().cache_read(&block.0, index, scope)?))
     }
 
+    /// Lets a block write to memory of a scope, "local" or "global". Returns the block that copies the result back.
     fn cache_write(&self, block: &BlockHandle, index: usize, scope: &str) -> Result<BlockHandle> {
         Ok(BlockHandle(self.lock().cache_write(&block.0, index, scope)?))
     }
 
+    /// Sets the memory scope of a buffer that a block writes.
     fn set_scope(&self, block: &BlockHandle, index: usize, scope: &str) -> Result<()> {
         Ok(self.lock().set_scope(&block.0, index, scope)?)
     }
 
+    /// Moves the init of a reduction into a block of its own, in front of a loop. Returns the new block.
     fn decompose_reduction(&self, block: &BlockHandle, l: &LoopHandle) -> Result<BlockHandle> {
         Ok(BlockHandle(self.lock().decompose_reduction(&block.0, &l.0)?))
     }
 
+    /// Splits a reduction into partial results over a loop, their dim `factor_axis`. Returns the block that computes them.
     fn rfactor(&self, l: &LoopHandle, factor_axis: i64) -> Result<BlockHandle> {
         Ok(BlockHandle(self.lock().rfactor(&l.0, factor_axis)?))
     }

@@ -83,7 +83,10 @@ def call_tir(
     tir_vars: Any = None,
 ) -> Expr:
     """Creates a call of a loop function that writes to new tensors with the types ``out_sinfo``.
-    ``tir_vars`` is a shape with the values of additional size parameters."""
+    ``tir_vars`` is a shape with the values of additional size parameters.
+
+    Raises ``TypeError`` if ``out_sinfo`` is not a type, or an argument cannot be an operand.
+    """
     return _relax.call_dps(False, gvar, args, out_sinfo, tir_vars)
 
 
@@ -91,7 +94,10 @@ def call_dps_packed(
     func: str | Expr, args: Expr | Sequence[Expr], out_sinfo: StructInfo | Sequence[StructInfo]
 ) -> Expr:
     """Creates a call of a packed function that writes to new tensors with the types
-    ``out_sinfo``."""
+    ``out_sinfo``.
+
+    Raises ``TypeError`` if ``out_sinfo`` is not a type, or an argument cannot be an operand.
+    """
     return _relax.call_dps(True, func, args, out_sinfo)
 
 
@@ -120,7 +126,10 @@ def call_kernel(
 
 def call_pure_packed(func: str | Expr, *args: Any, sinfo_args: Any = None) -> Expr:
     """Creates a call of a packed function without side effects. ``sinfo_args`` is the type of the
-    result, by default that of any value."""
+    result, by default that of any value.
+
+    Raises ``TypeError`` if ``sinfo_args`` is not a type, or an argument cannot be an operand.
+    """
     return _relax.call_packed(True, func, *args, sinfo_args=sinfo_args)
 
 
@@ -128,7 +137,10 @@ def call_py_func(
     func_name: str | Expr, args: Expr | Sequence[Expr], out_sinfo: StructInfo | Sequence[StructInfo]
 ) -> Expr:
     """Creates a call of a registered Python function that returns its result, with the types
-    ``out_sinfo``, and has no side effects."""
+    ``out_sinfo``, and has no side effects.
+
+    Raises ``TypeError`` if ``out_sinfo`` is not a type, or an argument cannot be an operand.
+    """
     fields = args.fields if isinstance(args, _relax.Tuple) else [args] if isinstance(args, _relax.Expr) else args
     infos = list(out_sinfo) if isinstance(out_sinfo, list | tuple) else [out_sinfo]
     return _relax.call_packed(True, func_name, *fields, sinfo_args=infos)
@@ -136,7 +148,10 @@ def call_py_func(
 
 def call_packed(func: str | Expr, *args: Any, sinfo_args: Any = None) -> Expr:
     """Creates a call of a packed function, which may have side effects. ``sinfo_args`` is the type
-    of the result, by default that of any value."""
+    of the result, by default that of any value.
+
+    Raises ``TypeError`` if ``sinfo_args`` is not a type, or an argument cannot be an operand.
+    """
     return _relax.call_packed(False, func, *args, sinfo_args=sinfo_args)
 
 
