@@ -71,8 +71,8 @@ impl FuncGen<'_, '_> {
             ExprData::Var(v) => match self.vars.get(v) {
                 Some(value) => Ok(value.clone()),
                 None => unsupported(format!(
-                    "the variable '{}' is not defined where it is used; make the variable by itself a dim of a buffer \
-                     parameter, or a scalar parameter",
+                    "the variable '{}' is not defined where it is used; declare it as a scalar parameter, or as a whole dim \
+                     of a buffer parameter",
                     f.var(*v).name
                 )),
             },

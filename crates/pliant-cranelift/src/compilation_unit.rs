@@ -211,7 +211,10 @@ impl Unit {
         }
         check_frame(ctx)?;
         let Some(code) = ctx.compiled_code() else {
-            return Err(failed("the code generator returned no code".into(), ctx));
+            return Err(failed(
+                "Cranelift compiled the function, but returned no machine code".into(),
+                ctx,
+            ));
         };
         let relocations = code.buffer.relocs().iter();
         let relocations: Vec<ModuleReloc> =
@@ -246,7 +249,8 @@ fn check_frame(ctx: &Context) -> Result<(), GenError> {
         return Ok(());
     }
     Err(GenError::Unsupported(format!(
-        "the machine code of the function needs a stack frame of {bytes} bytes, more than the maximum of {MAX_FRAME_BYTES}"
+        "the machine code of the function needs a stack frame of {bytes} bytes for its intermediate values, more than the \
+         maximum of {MAX_FRAME_BYTES}; unroll or vectorize fewer loops, or split the function"
     )))
 }
 

@@ -327,7 +327,8 @@ impl FuncGen<'_, '_> {
             || has_other_bits(ty.dtype)
         {
             return unsupported(format!(
-                "T.reinterpret does not support the conversion from {from} to {ty}"
+                "T.reinterpret cannot convert {from} to {ty}: the types must have the same size, and neither may be bool, \
+                 float16 or bfloat16"
             ));
         }
         let v = self.expr(a)?;

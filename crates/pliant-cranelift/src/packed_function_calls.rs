@@ -147,8 +147,8 @@ impl FuncGen<'_, '_> {
         self.call_stack_bytes += u64::from(bytes);
         if self.call_stack_bytes > MAX_CALL_STACK_BYTES {
             return unsupported(format!(
-                "the function needs more than {MAX_CALL_STACK_BYTES} bytes of stack for the operands of its calls: packed functions, \
-                 kernels and parallel loops"
+                "the operands of all calls of packed functions, kernels and parallel loops in the function need more than \
+                 {MAX_CALL_STACK_BYTES} bytes of stack; split the function into several functions"
             ));
         }
         let data = StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 3);

@@ -41,7 +41,7 @@ impl FuncGen<'_, '_> {
                 }
                 ForKind::Parallel => self.parallel_loop(*var, *min, *extent, *body, annotations),
                 other => unsupported(format!(
-                    "the lowered function still contains a loop of kind {}, which has no machine code",
+                    "code generation supports only serial and parallel loops, not a loop of kind {}; lower the function first",
                     other.name()
                 )),
             },
@@ -65,7 +65,7 @@ impl FuncGen<'_, '_> {
                 self.stmt(*body)
             }
             StmtData::Block(_) => unsupported(
-                "the function still contains a block; lower the function before code generation",
+                "code generation does not support blocks (T.block), but the function has one; lower the function first",
             ),
         }
     }

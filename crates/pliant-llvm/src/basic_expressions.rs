@@ -68,8 +68,8 @@ impl<'ctx> FuncGen<'_, 'ctx> {
             ExprData::Var(v) => match self.vars.get(v) {
                 Some(value) => Ok(*value),
                 None => unsupported(format!(
-                    "the variable '{}' is not defined where it is used; make the variable by itself a dim of a buffer \
-                     parameter, or a scalar parameter",
+                    "the variable '{}' is not defined where it is used; declare it as a scalar parameter, or as a whole dim \
+                     of a buffer parameter",
                     f.var(*v).name
                 )),
             },
@@ -164,7 +164,8 @@ impl<'ctx> FuncGen<'_, 'ctx> {
             || has_other_bits(ty.dtype)
         {
             return unsupported(format!(
-                "T.reinterpret does not support the conversion from {from} to {ty}"
+                "T.reinterpret cannot convert {from} to {ty}: the types must have the same size, and neither may be bool, \
+                 float16 or bfloat16"
             ));
         }
         let v = self.expr(a)?;

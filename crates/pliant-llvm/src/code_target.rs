@@ -62,7 +62,9 @@ impl CodeTarget {
         };
         #[cfg(target_arch = "x86_64")]
         if !std::arch::is_x86_feature_detected!("f16c") {
-            return Err("the LLVM target needs a CPU with the instruction set F16C; use the target \"cranelift\"".into());
+            return Err("the target \"llvm\" needs a CPU with the instruction set F16C, which this CPU does not have; use the \
+                 target \"cranelift\""
+                .into());
         }
         let vector_bits = match isa.vectors() {
             Vectors::Avx512 => 512,
@@ -100,7 +102,9 @@ impl CodeTarget {
             (_, Some(cpu)) if triple.starts_with("aarch64") => {
                 Err(CodegenError::Host(cpu_levels::unknown_cpu(cpu, &[])))
             }
-            _ => Err(CodegenError::Host(format!("there is no code generator for '{triple}'"))),
+            _ => Err(CodegenError::Host(format!(
+                "LLVM generates code only for x86-64 and AArch64 processors, not for '{triple}'"
+            ))),
         }
     }
 

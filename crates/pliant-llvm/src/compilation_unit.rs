@@ -271,14 +271,16 @@ fn cached_object(
 
 /// Optimizes the module of a unit and compiles it to an object file.
 fn emit_object(unit: &Unit<'_>, machine: &TargetMachine, options: &CodegenOptions) -> Gen<Vec<u8>> {
-    unit.module.verify().or_else(|e| internal(format!("LLVM rejects the code: {e}")))?;
+    unit.module.verify().or_else(|e| internal(format!("LLVM rejects the generated code: {e}")))?;
     let failed = |what: &str, e: String| GenError::Internal(format!("{what}: {e}"));
     unit.module
         .run_passes(PASSES, machine, PassBuilderOptions::create())
-        .map_err(|e| failed("LLVM cannot optimize the code", e.to_string()))?;
+        .map_err(|e| failed("LLVM cannot optimize the generated code", e.to_string()))?;
     write_dump(unit, machine, options);
     let object = machine.write_to_memory_buffer(&unit.module, FileType::Object);
-    let object = object.map_err(|e| failed("LLVM cannot generate code", e.to_string()))?;
+    let object = object.map_err(|e| {
+        failed("LLVM cannot translate the generated code to machine code", e.to_string())
+    })?;
     Ok(object.as_slice().to_vec())
 }
 
@@ -302,7 +304,8 @@ fn with_diagnostics(context: &Context, compile: impl FnOnce() -> Gen<Vec<u8>>) -
     match large_frames.is_empty() {
         true => object,
         false => Err(GenError::Unsupported(format!(
-            "the machine code needs a stack frame of more than {MAX_FRAME_BYTES} bytes: {}",
+            "the machine code needs a stack frame of more than {MAX_FRAME_BYTES} bytes for its intermediate values; unroll or \
+             vectorize fewer loops, or split the function: {}",
             large_frames.join("; ")
         ))),
     }

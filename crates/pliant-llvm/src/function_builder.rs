@@ -34,7 +34,7 @@ pub(crate) enum GenError {
 
 impl From<BuilderError> for GenError {
     fn from(error: BuilderError) -> Self {
-        GenError::Internal(format!("LLVM rejects an instruction: {error}"))
+        GenError::Internal(format!("LLVM rejects an instruction of the generated code: {error}"))
     }
 }
 

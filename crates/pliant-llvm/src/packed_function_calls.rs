@@ -141,8 +141,8 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         self.call_stack_bytes += bytes;
         if self.call_stack_bytes > MAX_CALL_STACK_BYTES {
             return unsupported(format!(
-                "the function needs more than {MAX_CALL_STACK_BYTES} bytes of stack for the operands of its calls: packed functions, \
-                 kernels and parallel loops"
+                "the operands of all calls of packed functions, kernels and parallel loops in the function need more than \
+                 {MAX_CALL_STACK_BYTES} bytes of stack; split the function into several functions"
             ));
         }
         self.stack_slot(bytes)

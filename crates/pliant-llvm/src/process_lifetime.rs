@@ -37,7 +37,7 @@ pub(crate) fn begin_compilation() -> Result<RwLockReadGuard<'static, bool>, Code
     prepare();
     let exiting = EXITING.read().unwrap_or_else(PoisonError::into_inner);
     match *exiting {
-        true => Err(CodegenError::Host("the process is exiting".into())),
+        true => Err(CodegenError::Host("LLVM cannot compile while the process exits".into())),
         false => Ok(exiting),
     }
 }

@@ -21,7 +21,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
                 }
                 ForKind::Parallel => self.parallel_loop(*var, *min, *extent, *body, annotations),
                 other => unsupported(format!(
-                    "the lowered function still contains a loop of kind {}, which has no machine code",
+                    "code generation supports only serial and parallel loops, not a loop of kind {}; lower the function first",
                     other.name()
                 )),
             },
@@ -51,7 +51,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
                 self.stmt(*body)
             }
             StmtData::Block(_) => unsupported(
-                "the function still contains a block; lower the function before code generation",
+                "code generation does not support blocks (T.block), but the function has one; lower the function first",
             ),
         }
     }

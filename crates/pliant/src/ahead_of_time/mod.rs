@@ -168,7 +168,7 @@ fn foreign_triple(triple: Option<&str>, emit: Emit) -> Result<Option<String>, Er
     let is_linux = parts.contains(&"linux") && matches!(parts.last(), Some(&("gnu" | "musl")));
     if !is_linux || !matches!(parts[0], "x86_64" | "aarch64") {
         return Err(Error::unsupported(
-            format!("there is no code generator for '{triple}'"),
+            format!("there is no code generator for the target '{triple}'"),
             "the targets are x86_64-unknown-linux-gnu and aarch64-unknown-linux-gnu, also with musl",
         ));
     }
