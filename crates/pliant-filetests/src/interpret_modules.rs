@@ -145,7 +145,7 @@ pub(crate) fn compare_values(a: &Value, b: &Value, what: &str) -> Result<(), Str
         (Value::Str(a), Value::Str(b)) if a == b => Ok(()),
         (Value::DType(a), Value::DType(b)) if a == b => Ok(()),
         (Value::None, Value::None) | (Value::Func(_), Value::Func(_)) => Ok(()),
-        _ => Err(format!("{what} was {}, but is now {}", describe(a), describe(b))),
+        _ => Err(format!("{what} differs: expected {}, but got {}", describe(a), describe(b))),
     }
 }
 
@@ -162,7 +162,7 @@ fn tolerance(dtype: DType) -> f64 {
 
 fn compare_tensors(a: &Tensor, b: &Tensor, what: &str) -> Result<(), String> {
     if a.dtype() != b.dtype() || a.shape() != b.shape() {
-        return Err(format!("{what} was {a:?}, but is now {b:?}"));
+        return Err(format!("{what} differs: expected {a:?}, but got {b:?}"));
     }
     let values = |t: &Tensor| t.to_f64_vec().map_err(|e| e.to_string());
     let (x, y) = (values(a)?, values(b)?);
@@ -172,7 +172,9 @@ fn compare_tensors(a: &Tensor, b: &Tensor, what: &str) -> Result<(), String> {
             || (x.is_nan() && y.is_nan())
             || (x - y).abs() <= tol * (1.0 + x.abs().max(y.abs()));
         if !equal {
-            return Err(format!("{what} of {a:?}: element {i} was {x}, but is now {y}"));
+            return Err(format!(
+                "element {i} of {what} ({a:?}) differs: expected {x}, but got {y}"
+            ));
         }
     }
     Ok(())
@@ -198,7 +200,11 @@ pub fn digest(module: &IRModule) -> Result<String, String> {
             }
         }
     }
-    if out.is_empty() { Err("no public graph function was executed".into()) } else { Ok(out) }
+    if out.is_empty() {
+        Err("the test ran no function: the module has no public graph function for whose parameters inputs can be generated".into())
+    } else {
+        Ok(out)
+    }
 }
 
 /// A short description of a value. For a large tensor, it contains the first elements and the sum of all elements.

@@ -84,7 +84,7 @@ fn lower(module: &IRModule) -> Result<(usize, String), String> {
     for (pass, stage) in &stages {
         let diagnostics = verify_module(stage, pliant_ops::registry());
         if let Some(d) = diagnostics.iter().find(|d| d.is_error()) {
-            return Err(format!("not well-formed after {pass}: {d}"));
+            return Err(format!("the loop functions are not well-formed after {pass}: {d}"));
         }
         text = round_trip(stage).map_err(|e| format!("after {pass}: {e}"))?;
     }

@@ -40,7 +40,7 @@ pub(crate) const FUNCTIONS: &[(&str, Function)] = &[
     ("test.half_shape", |args| Ok(Value::shape(&[tensor(args, 0)?.numel() as i64 / 2]))),
     ("test.counter", |args| match args {
         [Value::Int(start)] => Ok(Value::Object(Arc::new(Mutex::new(*start)))),
-        _ => Err("test.counter takes an integer".into()),
+        _ => Err("the packed function test.counter takes one integer".into()),
     }),
     ("test.next", |args| {
         let mut number = state::<i64>(args)?;
@@ -56,7 +56,7 @@ pub(crate) const FUNCTIONS: &[(&str, Function)] = &[
     ("test.stack", |args| vector(&state::<Vec<f32>>(args)?).map(Value::Tensor)),
     ("test.square", |args| match args {
         [Value::Int(i)] => Ok(Value::Int(i * i)),
-        _ => Err("test.square takes an integer".into()),
+        _ => Err("the packed function test.square takes one integer".into()),
     }),
     ("test.describe", |args| {
         let kinds: Vec<String> = args.iter().map(describe).collect();
@@ -83,7 +83,9 @@ fn describe(value: &Value) -> String {
 fn tensor(args: &[Value], i: usize) -> Result<&Tensor, String> {
     match args.get(i) {
         Some(Value::Tensor(t)) => Ok(t),
-        _ => Err(format!("argument {i} of the packed test function must be a tensor")),
+        _ => {
+            Err(format!("argument {i} of this packed function of the file tests must be a tensor"))
+        }
     }
 }
 
@@ -109,11 +111,11 @@ fn write(to: &Tensor, from: &Tensor) -> Outcome {
 fn state<T: Any + Send>(args: &[Value]) -> Result<std::sync::MutexGuard<'_, T>, String> {
     let Some(Value::Object(any)) = args.first() else {
         return Err(
-            "the first argument of the packed test function must be an opaque object".into()
+            "the first argument of test.next, test.push and test.stack must be an object from test.counter or test.array".into()
         );
     };
-    let state = any
-        .downcast_ref::<Mutex<T>>()
-        .ok_or("the opaque object contains a state of another type")?;
+    let state = any.downcast_ref::<Mutex<T>>().ok_or(
+        "the object that is passed as the first argument contains a state of another type",
+    )?;
     Ok(state.lock().unwrap_or_else(PoisonError::into_inner))
 }

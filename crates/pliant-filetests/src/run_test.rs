@@ -78,7 +78,9 @@ pub(crate) fn round_trip(module: &IRModule) -> Result<String, String> {
     let second = print(&reparsed);
     if second != text {
         let diff = crate::difference(&text, &second);
-        return Err(format!("the text changes when it is parsed and printed again, {diff}"));
+        return Err(format!(
+            "the printed module changes when it is parsed and printed again, {diff}"
+        ));
     }
     Ok(text)
 }

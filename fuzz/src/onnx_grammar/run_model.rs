@@ -38,16 +38,24 @@ pub fn run(bytes: &[u8]) -> Result<LastStage, String> {
     let report = onnx::check(&file, &options);
     let imported = match onnx::import(&file, &options) {
         Ok(imported) if report.is_ok() => imported,
-        Ok(_) => return Err(format!("import succeeds, but with a report: {report}")),
-        Err(e) if report.is_ok() => return Err(format!("import fails, but without a report: {e}")),
+        Ok(_) => {
+            return Err(format!(
+                "onnx::import succeeds, but onnx::check reports problems: {report}"
+            ));
+        }
+        Err(e) if report.is_ok() => {
+            return Err(format!("onnx::import fails, but onnx::check reports no problem: {e}"));
+        }
         Err(e) => {
             let bug = e.problems.iter().find(|p| p.kind == ProblemKind::Internal);
             return match bug {
                 Some(bug) => Err(format!("import: {bug}")),
                 None if e.problems.iter().any(|p| p.message.is_empty()) => {
-                    Err(format!("a problem without a message: {e:?}"))
+                    Err(format!("onnx::import reports a problem with an empty message: {e:?}"))
                 }
-                None if e.problems.is_empty() => Err("an error without problems".into()),
+                None if e.problems.is_empty() => {
+                    Err("onnx::import fails with an error that lists no problems".into())
+                }
                 None => Ok(LastStage::Rejected),
             };
         }
