@@ -38,13 +38,15 @@ impl<'a> Args<'a> {
     }
 
     fn value(&self, i: usize) -> Result<&'a Value> {
-        let missing = || InterpError::type_error(format!("operand {i} is missing"));
+        let missing = || InterpError::type_error(format!("operand {i} of the builtin is missing"));
         self.0.get(i).ok_or_else(missing)
     }
 
     fn type_mismatch<T>(&self, i: usize, wanted: &str) -> Result<T> {
         let value = self.value(i)?.describe();
-        Err(InterpError::type_error(format!("operand {i} must be {wanted}, but is {value}")))
+        Err(InterpError::type_error(format!(
+            "operand {i} of the builtin must be {wanted}, but is {value}"
+        )))
     }
 
     pub fn tensor(&self, i: usize) -> Result<&'a Tensor> {
@@ -436,7 +438,7 @@ fn decode_int(a: Args<'_>, i: usize) -> Result<i64> {
         (0, value) => Ok(value),
         (1, slot) => a.load(0, slot),
         (code, _) => Err(InterpError::type_error(format!(
-            "the code {code} in operand {i} is unknown; expected 0 (a constant) or 1 (a heap slot)"
+            "the code {code} in operand {i} is unknown; expected 0 (the next operand is a constant) or 1 (it is a heap slot)"
         ))),
     }
 }

@@ -181,9 +181,10 @@ impl From<TensorError> for InterpError {
 /// Creates the error of a failed evaluation of a size. `text` prints the size.
 pub(crate) fn eval_error(error: EvalError, text: &dyn Fn() -> String) -> InterpError {
     match error {
-        EvalError::Unbound(_) => {
-            InterpError::unsupported(format!("the size {} contains undefined symbols", text()))
-        }
+        EvalError::Unbound(_) => InterpError::unsupported(format!(
+            "the size {} cannot be computed, because it contains undefined symbols",
+            text()
+        )),
         EvalError::Overflow => {
             InterpError::size(format!("the size {} does not fit in 64 bits", text()))
         }

@@ -94,7 +94,7 @@ unsafe fn decode(call: &mut Call, args: &[PackedWord]) -> Result<(), KernelError
     for (i, word) in numbers.iter().enumerate() {
         if !matches!(word.kind, PACKED_INT | PACKED_FLOAT) {
             return Err(type_error(format!(
-                "argument {} of the kernel call is not a number",
+                "argument {} of the kernel call must be a number, the value of an attribute",
                 operands.len() + i
             )));
         }

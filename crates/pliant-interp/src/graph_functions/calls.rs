@@ -267,17 +267,19 @@ impl Frame {
             ))
         };
         let TypeData::Tensor { shape, dtype } = self.func.types.get(ty) else {
-            return Err(invalid("the type is not a tensor type"));
+            return Err(invalid("the type of the output is not a tensor type"));
         };
-        let dtype = dtype.ok_or_else(|| invalid("the data type of the tensor is unknown"))?;
+        let dtype = dtype.ok_or_else(|| invalid("the data type of the output is unknown"))?;
         match shape {
             TensorShape::Dims(dims) => interp.alloc_tensor(&self.sizes(dims)?, dtype),
             TensorShape::Var(v) => match self.vars.get(v) {
                 Some(Value::Shape(dims)) => interp.alloc_tensor(dims, dtype),
-                _ => Err(invalid("the value of the shape variable in the type is not a shape")),
+                _ => Err(invalid(
+                    "the shape variable in the type of the output has no shape as its value",
+                )),
             },
             TensorShape::Rank(_) | TensorShape::Unknown => {
-                Err(invalid("the dims of the tensor are unknown"))
+                Err(invalid("the dims of the output are unknown"))
             }
         }
     }

@@ -148,7 +148,7 @@ impl Frame {
             && want[..] != *tensor.shape()
         {
             let name = &self.func.var(*v).name;
-            return Err(format!("of the shape '{name}' = {want:?}"));
+            return Err(format!("a tensor of the shape '{name}' = {want:?}"));
         }
         Ok(tensor)
     }

@@ -62,7 +62,8 @@ impl Frame {
             }
             ExprData::Call { .. } | ExprData::If { .. } | ExprData::Func(_) => {
                 return Err(InterpError::unsupported(
-                    "an operand of a call must be a variable, a constant or a name, or a tuple of these",
+                    "an operand of a call must be a variable, a constant, a name or a tuple of these, but is a call, an If or a \
+                     function; bind it to a variable first",
                 ));
             }
         })

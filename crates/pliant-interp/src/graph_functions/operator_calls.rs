@@ -162,7 +162,7 @@ impl ConcreteCall {
             let value = func.syms.as_int(s);
             value.ok_or_else(|| {
                 InterpError::unsupported(format!(
-                    "an operand of the lowered operator call contains the size {}, which is not a constant",
+                    "the lowering of an operator call created an operand with the size {}, which is not a constant",
                     func.syms.display(s)
                 ))
             })
@@ -194,7 +194,7 @@ impl ConcreteCall {
             ExprData::Call { callee: Callee::Op(NULL_VALUE), .. } => Value::None,
             _ => {
                 return Err(InterpError::unsupported(
-                    "an operand of a lowered operator call must be a variable or a constant, or a tuple of these",
+                    "the lowering of an operator call created an operand other than a variable, a constant or a tuple",
                 ));
             }
         })

@@ -117,7 +117,8 @@ impl LoopFrame<'_, '_, '_> {
                 Val::Address(view, 0) => Value::Tensor(View::tensor(&view).clone()),
                 _ => {
                     return Err(unsupported(
-                        "T.call_packed supports neither vectors nor addresses other than that of a buffer's first element",
+                        "an argument of T.call_packed is a vector or the address of an element other than the first; pass \
+                         scalars or whole buffers",
                     ));
                 }
             });

@@ -213,7 +213,7 @@ impl Layer<'_, '_> {
             let columns = (self.hidden as usize).next_multiple_of(UNITS) * p.gates;
             first_column += columns.next_multiple_of(p.width) as i64;
         }
-        Err("no product of state and weights computes this gate".into())
+        Err(format!("internal error: no product of state and weights computes gate {gate}").into())
     }
 
     /// Returns the peephole weight of gate `gate` of hidden unit `unit` in direction `d`; 0 if the call omits peephole weights.

@@ -27,7 +27,9 @@ impl Number {
     pub(crate) fn int(self) -> Result<i64> {
         match self {
             Number::Int(v) => Ok(v),
-            Number::Float(_) => Err(format!("expected an integer, got {self:?}").into()),
+            Number::Float(v) => {
+                Err(format!("internal error: the float element {v} is read as an integer").into())
+            }
         }
     }
 
@@ -35,7 +37,9 @@ impl Number {
     pub(crate) fn float(self) -> Result<f64> {
         match self {
             Number::Float(v) => Ok(v),
-            Number::Int(_) => Err(format!("expected a float, got {self:?}").into()),
+            Number::Int(v) => {
+                Err(format!("internal error: the integer element {v} is read as a float").into())
+            }
         }
     }
 }
