@@ -349,9 +349,9 @@ def test_wrong_arguments_of_create_are_errors(functions: Library) -> None:
         "the number of threads must be at most 1024, but is 1025",
     )
     create, check, model = functions["create"], functions.check, ctypes.c_void_p(1)
-    assert error_of(lambda: check(create(None, None, model))) == (ARGUMENT, "the program is null")
+    assert error_of(lambda: check(create(None, None, model))) == (ARGUMENT, "the argument 'program' is null")
     assert model.value is None
-    message = "the pointer that receives the model is null"
+    message = "the argument 'model', which receives the model, is null"
     assert error_of(lambda: check(create(functions.program, None, None))) == (ARGUMENT, message)
     not_text = COptions(b"\xff", 0)
     message = "the name of the function is not valid UTF-8"
@@ -367,7 +367,7 @@ def test_null_pointers_are_errors(functions: Library) -> None:
         lambda: functions["output"](None, 0, tensor),
         lambda: functions["symbol"](None, b"n", size),
     ]:
-        assert error_of(lambda: check(call())) == (ARGUMENT, "the model is null")
+        assert error_of(lambda: check(call())) == (ARGUMENT, "the argument 'model' is null")
     for function in ["input_count", "output_count"]:
         assert functions[function](None) == 0
     for function in ["input_name", "output_name"]:
@@ -379,7 +379,7 @@ def test_null_pointers_are_errors(functions: Library) -> None:
     functions["destroy"](None)
     with CompiledProgram(functions, "add") as program:
         model = program.model
-        assert error_of(lambda: check(functions["set_input"](model, 0, None))) == (ARGUMENT, "the tensor is null")
+        assert error_of(lambda: check(functions["set_input"](model, 0, None))) == (ARGUMENT, "the argument 'tensor' is null")
         assert error_of(lambda: check(functions["symbol"](model, None, size)))[0] == ARGUMENT
         assert error_of(lambda: check(functions["symbol"](model, b"n", None)))[0] == ARGUMENT
         program.run(np.ones((1, 1), np.float32), np.ones((2, 3), np.float32))
@@ -392,7 +392,7 @@ WRONG_TENSORS = {
     "a huge index": (2**64 - 1, 1, [1, 1], 2, FLOAT32, "the model has no input 18446744073709551615; it has 2 inputs"),
     "an unknown dtype": (0, 1, [1, 1], 2, 77, "the tensor has the element type 77, which does not exist"),
     "a negative dtype": (0, 1, [1, 1], 2, -1, "the tensor has the element type -1, which does not exist"),
-    "a null shape": (0, 1, None, 2, FLOAT32, "the shape of the tensor is null"),
+    "a null shape": (0, 1, None, 2, FLOAT32, "the shape pointer of the tensor is null, but the tensor has dims"),
     "null elements": (0, None, [1, 1], 2, FLOAT32, "the data pointer of the tensor is null, but the tensor has elements"),
     "rank 65": (0, 1, [1] * 65, 65, FLOAT32, "the rank of a tensor is at most 64, not 65"),
     "a huge rank": (0, 1, [1], 2**64 - 1, FLOAT32, "the rank of a tensor is at most 64, not 18446744073709551615"),
@@ -430,8 +430,8 @@ def test_runs_without_inputs_or_with_wrong_inputs_are_errors(functions: Library)
         assert error_of(lambda: program.symbol("n")) == (ARGUMENT, "no input with the symbol 'n' is set")
         assert error_of(lambda: program.symbol("k")) == (ARGUMENT, "no dim of an input is the symbol 'k'")
         assert error_of(lambda: program.output(0)) == (ARGUMENT, "the model has no outputs, because it has not run")
-        assert error_of(program.run) == (ARGUMENT, "input 0, 'x', is not set")
-        assert error_of(lambda: program.run(x)) == (ARGUMENT, "input 1, 'y', is not set")
+        assert error_of(program.run) == (ARGUMENT, "input 0, 'x', is not set; call pliant_set_input first")
+        assert error_of(lambda: program.run(x)) == (ARGUMENT, "input 1, 'y', is not set; call pliant_set_input first")
         status, text = error_of(lambda: program.run(x, np.ones((4, 4), np.float32)))
         assert status == RUN and text.startswith("add: 'y' dim 1 must equal 3, but is 4")
         status, text = error_of(lambda: program.run(x, np.ones((5, 3), np.float32)))
@@ -527,7 +527,7 @@ def test_the_message_of_an_error_belongs_to_the_thread(functions: Library) -> No
     thread.start()
     thread.join()
     assert messages == [b""]
-    assert functions["error_message"]() == b"the model is null"
+    assert functions["error_message"]() == b"the argument 'model' is null"
 
 
 # Errors of the export.

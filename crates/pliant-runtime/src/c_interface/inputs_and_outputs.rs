@@ -109,7 +109,11 @@ unsafe fn borrowed_tensor(tensor: &CTensor, owner: Option<Tensor>) -> Result<Ten
     }
     let shape = match (tensor.rank, tensor.shape.is_null()) {
         (0, _) => &[],
-        (_, true) => return Err(argument_error("the shape of the tensor is null")),
+        (_, true) => {
+            return Err(argument_error(
+                "the shape pointer of the tensor is null, but the tensor has dims",
+            ));
+        }
         // SAFETY: guaranteed by the caller.
         (rank, false) => unsafe { slice::from_raw_parts(tensor.shape, rank) },
     };
@@ -232,7 +236,7 @@ pub unsafe extern "C" fn pliant_set_input(
     guard(|| {
         // SAFETY: guaranteed by the caller.
         let (model, tensor) = unsafe { (model(address)?, tensor.as_ref()) };
-        let tensor = tensor.ok_or_else(|| argument_error("the tensor is null"))?;
+        let tensor = tensor.ok_or_else(|| argument_error("the argument 'tensor' is null"))?;
         let count = model.inputs.len();
         if input >= count {
             return Err(argument_error(format!(
@@ -260,7 +264,9 @@ pub unsafe extern "C" fn pliant_symbol(
         // SAFETY: guaranteed by the caller.
         let (model, symbol) = unsafe { (model(address)?, text(symbol, "the name of the symbol")?) };
         if size.is_null() {
-            return Err(argument_error("the pointer that receives the size is null"));
+            return Err(argument_error(
+                "the argument 'size', which receives the size of the symbol, is null",
+            ));
         }
         let state = model.state();
         let mut is_known = false;
@@ -320,7 +326,9 @@ pub unsafe extern "C" fn pliant_output(
         // SAFETY: guaranteed by the caller.
         let model = unsafe { model(address) }?;
         if tensor.is_null() {
-            return Err(argument_error("the pointer that receives the tensor is null"));
+            return Err(argument_error(
+                "the argument 'tensor', which receives the output, is null",
+            ));
         }
         let result = model.output(output)?;
         let description = CTensor {

@@ -87,7 +87,9 @@ impl Model {
         for (i, input) in state.inputs.iter().enumerate() {
             let Some(tensor) = input else {
                 let name = self.signature.feed_names()[i];
-                return Err(argument_error(format!("input {i}, '{name}', is not set")));
+                return Err(argument_error(format!(
+                    "input {i}, '{name}', is not set; call pliant_set_input first"
+                )));
             };
             arguments.push(self.signature.inputs[i].argument(tensor)?);
         }
@@ -123,7 +125,7 @@ pub(super) unsafe fn text<'a>(address: *const c_char, what: &str) -> Result<&'a 
 /// The address is null or that of a model.
 pub(super) unsafe fn model<'a>(address: *const Model) -> Result<&'a Model, RuntimeError> {
     // SAFETY: guaranteed by the caller.
-    unsafe { address.as_ref() }.ok_or_else(|| argument_error("the model is null"))
+    unsafe { address.as_ref() }.ok_or_else(|| argument_error("the argument 'model' is null"))
 }
 
 /// Creates a model.
@@ -139,13 +141,13 @@ pub unsafe extern "C" fn pliant_create(
 ) -> Status {
     guard(|| {
         if model.is_null() {
-            return Err(argument_error("the pointer that receives the model is null"));
+            return Err(argument_error("the argument 'model', which receives the model, is null"));
         }
         // SAFETY: guaranteed by the caller.
         unsafe { model.write(std::ptr::null_mut()) };
         // SAFETY: guaranteed by the caller.
         let program = unsafe { program.as_ref() };
-        let program = program.ok_or_else(|| argument_error("the program is null"))?;
+        let program = program.ok_or_else(|| argument_error("the argument 'program' is null"))?;
         // SAFETY: guaranteed by the caller.
         let options = unsafe { options.as_ref() };
         let (mut vm, mut function) = (VmOptions::default(), None);

@@ -69,7 +69,7 @@ pub fn argument_error(name: &str, args: &[Value]) -> VmError {
         _ => {
             let kinds: Vec<&str> = args.iter().map(Value::kind).collect();
             VmError::type_error(format!(
-                "{name}: a call cannot have the arguments ({}): their number or types are wrong",
+                "{name}: the number or the types of the arguments are wrong: ({})",
                 kinds.join(", ")
             ))
         }
