@@ -106,8 +106,11 @@ impl ProgramDescription {
     /// # Errors
     /// `Format` if it cannot be encoded.
     pub fn to_bytes(&self) -> Result<Vec<u8>, ExecError> {
-        postcard::to_allocvec(self)
-            .map_err(|e| ExecError::format(format!("the program cannot be described: {e}")))
+        postcard::to_allocvec(self).map_err(|e| {
+            ExecError::format(format!(
+                "the description of the compiled program cannot be encoded: {e}"
+            ))
+        })
     }
 
     /// Decodes a description.
@@ -116,7 +119,9 @@ impl ProgramDescription {
     /// `Damaged` if the bytes are not a description.
     pub fn from_bytes(bytes: &[u8]) -> Result<ProgramDescription, ExecError> {
         postcard::from_bytes(bytes).map_err(|e| {
-            ExecError::damaged(format!("the description of the compiled program is damaged: {e}"))
+            ExecError::damaged(format!(
+                "the description of the compiled program is damaged; compile it again: {e}"
+            ))
         })
     }
 }

@@ -74,8 +74,8 @@ fn check_compiling_functions(executable: &Executable) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::unsupported(
-        format!("the program calls functions that compile at run time: {}", called.join("; ")),
-        "a program without a compiler cannot run them: declare the types of the inputs, or run the model with Pliant itself",
+        format!("the program needs a compiler at run time, because it calls {}", called.join("; ")),
+        "programs compiled ahead of time contain no compiler: declare the types of the inputs, or run the model with Pliant",
     ))
 }
 
