@@ -20,7 +20,10 @@ pub(crate) fn edit_loop(
     let old = find_loop(f, var)?;
     let StmtData::For { var, min, extent, kind, body, mut annotations } = f.stmt(old.stmt).clone()
     else {
-        return Err(format!("'{}' is not a loop", f.var(var).name));
+        return Err(format!(
+            "internal error: the statement of the loop '{}' is not a loop",
+            f.var(var).name
+        ));
     };
     edit(&mut annotations)?;
     let new = f.add_stmt(StmtData::For { var, min, extent, kind, body, annotations });

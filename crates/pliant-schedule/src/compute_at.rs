@@ -269,7 +269,7 @@ fn nest_over_region(
             loops.push(EnclosingLoop { var, min, extent });
             if f.as_int(iters[i].min) != Some(0) {
                 return Err(format!(
-                    "the axis '{}' of the block '{}' does not start at 0",
+                    "the axis '{}' of the block '{}' must start at 0, so that the block can be moved",
                     f.var(iters[i].var).name,
                     block.name
                 ));

@@ -14,7 +14,7 @@ use pliant_tir::index_arithmetic::{not_negative, product, sum};
 pub(crate) fn fuse(f: &mut PrimFunc, vars: &[Var]) -> Step<Var> {
     let loops = vars.iter().map(|&var| find_loop(f, var)).collect::<Step<Vec<Loop>>>()?;
     let Some((first, last)) = loops.first().zip(loops.last()).map(|(a, b)| (*a, *b)) else {
-        return Err("the list of loops is empty".into());
+        return Err("the list of loops to fuse is empty; pass at least one loop".into());
     };
     let name = |l: &Loop| f.var(l.var).name.clone();
     for pair in loops.windows(2) {
@@ -37,7 +37,10 @@ pub(crate) fn fuse(f: &mut PrimFunc, vars: &[Var]) -> Step<Var> {
         let outer = &loops[..i];
         let depends = |e: Expr| uses_any(f, e, &|v| outer.iter().any(|o| o.var == v));
         if depends(l.extent) || depends(l.min) {
-            return Err(format!("the range of the loop '{}' depends on an outer loop", name(l)));
+            return Err(format!(
+                "the range of the loop '{}' depends on an outer loop, so the loops cannot be fused",
+                name(l)
+            ));
         }
     }
     check_one_kind(f, last.body, vars)?;

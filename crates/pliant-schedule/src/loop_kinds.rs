@@ -29,7 +29,7 @@ pub(crate) fn set_kind(f: &mut PrimFunc, var: Var, kind: ForKind) -> Step<()> {
         ));
     }
     let StmtData::For { var, min, extent, body, annotations, .. } = f.stmt(old.stmt).clone() else {
-        return Err(format!("'{name}' is not a loop"));
+        return Err(format!("internal error: the statement of the loop '{name}' is not a loop"));
     };
     let new = f.add_stmt(StmtData::For { var, min, extent, kind, body, annotations });
     replace(f, old.stmt, new);

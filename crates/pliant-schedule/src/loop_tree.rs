@@ -81,9 +81,9 @@ pub(crate) fn path_to_loop(f: &PrimFunc, var: Var) -> Step<Vec<Stmt>> {
 /// If the loop does not exist any more.
 pub(crate) fn find_loop(f: &PrimFunc, var: Var) -> Step<Loop> {
     let path = path_to_loop(f, var)?;
-    path.last()
-        .and_then(|&s| as_loop(f, s))
-        .ok_or_else(|| format!("'{}' is not a loop", f.var(var).name))
+    path.last().and_then(|&s| as_loop(f, s)).ok_or_else(|| {
+        format!("internal error: the statement of the loop '{}' is not a loop", f.var(var).name)
+    })
 }
 
 /// Returns the statements from the body of the function down to the block with this name, both included.

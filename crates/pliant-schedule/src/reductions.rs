@@ -24,7 +24,7 @@ use crate::loop_tree::{
 pub(crate) fn decompose_reduction(f: &mut PrimFunc, name: &str, var: Var) -> Step<String> {
     let (stmt, block) = find_block(f, name)?;
     let Some(init) = block.init else {
-        return Err(format!("the block '{name}' has no init"));
+        return Err(format!("the block '{name}' has no init to move out of the reduction loops"));
     };
     let loops = loops_around(f, name)?;
     let Some(position) = loops.iter().position(|l| l.var == var) else {
@@ -50,7 +50,7 @@ pub(crate) fn decompose_reduction(f: &mut PrimFunc, name: &str, var: Var) -> Ste
         let spatial = block.iters.iter().filter(|it| it.kind == IterKind::Spatial);
         if spatial.into_iter().any(|it| uses(f, it.binding, l.var)) {
             if f.as_int(l.min) != Some(0) {
-                return Err(format!("the loop '{}' does not start at 0", f.var(l.var).name));
+                return Err(format!("the loop '{}' must start at 0", f.var(l.var).name));
             }
             let fresh = f.size_var(format!("{}_init", f.var(l.var).name));
             values.insert(l.var, f.var_expr(fresh));
@@ -226,7 +226,7 @@ pub(crate) fn rfactor(f: &mut PrimFunc, var: Var, factor_axis: i64) -> Step<Stri
         ));
     }
     if f.as_int(factored.min) != Some(0) {
-        return Err(format!("the loop '{loop_name}' does not start at 0"));
+        return Err(format!("the loop '{loop_name}' must start at 0"));
     }
     let position = position as usize;
     let partial = partial_buffer(f, reduction.buffer, position, factored.extent);
@@ -401,7 +401,7 @@ fn combining_nest(
         let spatial = block.iters.iter().filter(|it| it.kind == IterKind::Spatial);
         if spatial.into_iter().any(|it| uses_any(f, it.binding, &|v| v == l.var)) {
             if f.as_int(l.min) != Some(0) {
-                return Err(format!("the loop '{}' does not start at 0", f.var(l.var).name));
+                return Err(format!("the loop '{}' must start at 0", f.var(l.var).name));
             }
             let fresh = f.size_var(f.var(l.var).name.clone());
             values.insert(l.var, f.var_expr(fresh));

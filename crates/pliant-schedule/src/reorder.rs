@@ -118,7 +118,7 @@ fn check_reductions_commute(f: &PrimFunc, body: Stmt, old: &[Loop], new: &[Loop]
 fn nest_of(f: &PrimFunc, vars: &[Var]) -> Step<Vec<Loop>> {
     let name = |var: Var| f.var(var).name.clone();
     if vars.is_empty() {
-        return Err("the list of loops is empty".into());
+        return Err("the list of loops to reorder is empty; pass at least one loop".into());
     }
     if let Some(i) = (1..vars.len()).find(|&i| vars[..i].contains(&vars[i])) {
         return Err(format!("the loop '{}' is listed twice", name(vars[i])));

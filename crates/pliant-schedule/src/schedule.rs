@@ -131,7 +131,9 @@ impl Schedule {
         match names.iter().filter(|n| ***n == *name).count() {
             1 => Ok(BlockRef { function: function.into(), name: name.into() }),
             0 => fail(loop_tree::find_block(func, name).err().unwrap_or_default()),
-            count => fail(format!("{count} blocks have the name '{name}'")),
+            count => fail(format!(
+                "{count} blocks have the name '{name}', so the name selects no single block"
+            )),
         }
     }
 
@@ -498,7 +500,11 @@ fn error(primitive: &'static str, function: &str, message: String) -> ScheduleEr
 /// Returns (name of the function that contains all these loops, loop variables). Fails if the loops are in different functions.
 fn same_function(primitive: &'static str, loops: &[LoopRef]) -> Result<(Arc<str>, Vec<Var>)> {
     let Some(first) = loops.first() else {
-        return Err(error(primitive, "", "the list of loops is empty".into()));
+        return Err(error(
+            primitive,
+            "",
+            "the list of loops is empty; pass at least one loop".into(),
+        ));
     };
     if let Some(other) = loops.iter().find(|l| l.function != first.function) {
         let message =
