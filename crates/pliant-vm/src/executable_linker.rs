@@ -453,7 +453,7 @@ impl Linker<'_> {
                 Ok(operand)
             }
             None => Err(VmError::type_error(
-                "a call in the executable has an operand that cannot be decoded",
+                "a call in the executable has an operand that cannot be decoded; compile the model again",
             )),
         }
     }
