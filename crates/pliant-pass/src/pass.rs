@@ -39,7 +39,7 @@ pub struct PassInfo<'a> {
 ///     fn run(&self, module: IRModule, _: &PassContext) -> Result<IRModule, PassError> {
 ///         match module.functions.len() {
 ///             0..=1000 => Ok(module),
-///             n => Err(PassError::user(format!("the module has {n} functions"))),
+///             n => Err(PassError::user(format!("the module has {n} functions, more than 1000"))),
 ///         }
 ///     }
 /// }

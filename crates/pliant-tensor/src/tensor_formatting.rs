@@ -33,7 +33,9 @@ pub fn fill_format(format: &str, values: &[String], separator: &str) -> Result<S
             continue;
         }
         let Some((field, after)) = rest.split_once('}').filter(|_| brace == "{") else {
-            return Err(format!("the format {format:?} has a single '{brace}'"));
+            return Err(format!(
+                "the format {format:?} has a single '{brace}'; write '{brace}{brace}' for a literal '{brace}'"
+            ));
         };
         rest = after;
         let index = match field {

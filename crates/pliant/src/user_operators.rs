@@ -62,7 +62,9 @@ pub fn register_op(
         TeArg::Scalar(value) => {
             Ok(pliant_ops::te::compute(Vec::new(), "scalar", |_| value.clone()))
         }
-        _ => Err(TeError::new(format!("an operand of operator {op} is not a tensor"))),
+        _ => Err(TeError::new(format!(
+            "operator {op} takes only tensors and scalars, but an operand is a shape, a tuple, a string, a data type or missing"
+        ))),
     };
     let spec = UserOpSpec {
         name: name.to_string(),
