@@ -123,7 +123,7 @@ impl DimSymbols {
             return Ok(());
         }
         let divisor = if by == 1 { String::new() } else { format!(" that is a multiple of {by}") };
-        Err(format!("the declared range, {min} to {max}, contains no size{divisor}"))
+        Err(format!("the range declared for the dim, {min} to {max}, contains no size{divisor}"))
     }
 
     /// Reports a divisor that is declared for a name that no dim has.

@@ -38,7 +38,7 @@ pub(crate) fn check(model: &ModelProto, limits: &Limits) -> GraphCheck {
     for function in &model.functions {
         if checker.functions.insert(function_key(function), function).is_some() {
             let name = function_label(function);
-            checker.report(Problem::invalid(format!("there are two functions {name}")));
+            checker.report(Problem::invalid(format!("the model defines two functions {name}")));
         }
     }
     if let Some(graph) = &model.graph {
@@ -80,7 +80,7 @@ impl<'m> GraphChecker<'m> {
         for input in &graph.input {
             if !self.define(input.name()) {
                 self.report(Problem::invalid(format!(
-                    "there are two inputs named '{}'",
+                    "the graph has two inputs named '{}'",
                     input.name()
                 )));
             }
@@ -90,7 +90,9 @@ impl<'m> GraphChecker<'m> {
         for tensor in graph.initializer.iter().chain(sparse) {
             if !initial.insert(tensor.name()) {
                 let name = tensor.name();
-                self.report(Problem::invalid(format!("there are two initializers named '{name}'")));
+                self.report(Problem::invalid(format!(
+                    "the graph has two initializers named '{name}'"
+                )));
             }
             // An initializer may be the default value of an input.
             self.define(tensor.name());

@@ -101,7 +101,9 @@ pub(crate) fn import_single_node(model: &Model) -> Result<Imported, ImportError>
 }
 
 fn graph_of(model: &Model) -> Result<&GraphProto, Problem> {
-    model.proto.graph.as_ref().ok_or_else(|| Problem::invalid("the model contains no graph"))
+    model.proto.graph.as_ref().ok_or_else(|| {
+        Problem::invalid("the model contains no graph (field 'graph' of ModelProto)")
+    })
 }
 
 /// Finds all problems that prevent the conversion of nodes. Nodes downstream of a failed node are checked as far as the file

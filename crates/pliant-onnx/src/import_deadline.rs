@@ -27,7 +27,9 @@ impl ImportDeadline {
             Some((deadline, allowed)) if !self.expired && Instant::now() >= deadline => {
                 self.expired = true;
                 let seconds = allowed.as_secs_f64();
-                Err(Problem::invalid(format!("the import took longer than {seconds} seconds")))
+                Err(Problem::invalid(format!(
+                    "the import took longer than the limit of {seconds} seconds (Limits.time; Limits.seconds in Python)"
+                )))
             }
             _ => Ok(!self.expired),
         }

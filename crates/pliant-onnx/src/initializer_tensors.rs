@@ -35,7 +35,9 @@ pub(crate) fn program_dtype(code: i32) -> Result<DType, String> {
         DataType::Bfloat16 => DType::BFloat16,
         DataType::Float => DType::Float32,
         DataType::Double => DType::Float64,
-        DataType::Undefined => return Err("the tensor has no element type".into()),
+        DataType::Undefined => {
+            return Err("the element type of the tensor is undefined (data_type 0)".into());
+        }
         other => return Err(format!("element type {} is not supported", other.as_str_name())),
     })
 }

@@ -331,7 +331,7 @@ impl<'n, 'm> Node<'n, 'm> {
         let dtype = self.func().ty(e).dtype();
         dtype.ok_or_else(|| {
             Problem::unsupported(format!(
-                "the element type of {} is not known",
+                "the element type of {} is not known, but the conversion of the node needs it",
                 self.tensor_label(e, "an input")
             ))
         })

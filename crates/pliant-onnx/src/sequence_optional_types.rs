@@ -319,7 +319,7 @@ impl Node<'_, '_> {
         let ObjectType::Tensor { dtype, narrow, dims } = object_type else {
             if *object_type == ObjectType::Unknown {
                 return Err(Problem::invalid(
-                    "the node takes a value from a sequence or optional that is always empty",
+                    "the node takes a value from a sequence or optional that is always empty, so the type of the value is unknown",
                 ));
             }
             return Ok(Value::Object(e, object_type.clone()));

@@ -68,7 +68,9 @@ impl<'m> Importer<'m> {
             options.shapes.keys().chain(options.dtypes.keys()).chain(options.dynamic.keys());
         for name in named.collect::<IndexSet<_>>() {
             if !inputs.iter().any(|i| i.name() == name) {
-                let problem = Problem::invalid(format!("there is no input '{name}'"));
+                let problem = Problem::invalid(format!(
+                    "an import option names the input '{name}', but there is no input '{name}'"
+                ));
                 self.problems.push(problem.with_help(format!("the inputs are {known}")));
             }
         }

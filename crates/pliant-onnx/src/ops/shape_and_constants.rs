@@ -49,12 +49,14 @@ fn constant(n: &mut Node<'_, '_>) -> ConvertResult {
         return result(Tensor::from_slice(&[v.len() as i64], v));
     }
     if attrs.has("sparse_value") {
-        let problem = Problem::unsupported("sparse constants are not supported");
+        let problem = Problem::unsupported(
+            "the constant is a sparse tensor (attribute 'sparse_value'), which is not supported",
+        );
         return Err(
             problem.with_help("store the constant as a dense tensor, in the attribute 'value'")
         );
     }
-    let problem = Problem::unsupported("constants of strings are not supported");
+    let problem = Problem::unsupported("the constant consists of strings, which are not supported");
     Err(problem.with_help(
         "remove the string operators from the model, and apply them before the model runs",
     ))

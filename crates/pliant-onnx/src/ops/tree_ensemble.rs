@@ -52,7 +52,7 @@ struct TreeEnsemble {
 
 /// Creates the problem that the trees are invalid.
 fn broken_trees(what: &str) -> Problem {
-    Problem::invalid(format!("the trees are invalid: {what}"))
+    Problem::invalid(format!("the attributes of the node describe invalid trees: {what}"))
 }
 
 /// Reads a list attribute, which must have `len` numbers if `len` is present.

@@ -262,13 +262,17 @@ pub(super) fn while_loop(
 fn result_types(n: &mut Node<'_, '_>, func: Expr, count: usize) -> Result<Vec<Type>, Problem> {
     let ret = match n.func().ty(func) {
         TypeData::Callable { ret, .. } => *ret,
-        _ => return Err(Problem::invalid("the body is not a function")),
+        _ => {
+            return Err(Problem::invalid(
+                "internal error: the converted loop body is not a function",
+            ));
+        }
     };
     match n.func().types.get(ret) {
         _ if count == 1 => Ok(vec![ret]),
         TypeData::Tuple(fields) if fields.len() == count => Ok(fields.to_vec()),
         _ => Err(Problem::invalid(format!(
-            "the body must return its {count} loop-carried values, but returns a different number"
+            "the loop body must return its {count} loop-carried values, but returns a different number of values"
         ))),
     }
 }

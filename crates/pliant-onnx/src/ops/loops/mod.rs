@@ -29,7 +29,7 @@ pub(super) fn convert_body(
 ) -> Result<Vec<Value>, Problem> {
     if graph.input.len() != inputs.len() {
         return Err(Problem::invalid(format!(
-            "the graph '{}' has {} inputs, but the node passes {} values to it",
+            "the graph '{}' in an attribute of the node has {} inputs, but the node passes {} values to it",
             graph.name(),
             graph.input.len(),
             inputs.len()

@@ -58,7 +58,7 @@ pub(super) fn scan(n: &mut Node<'_, '_>) -> ConvertResult {
     let carried = input_count - count;
     if graph.output.len() < carried {
         return Err(Problem::invalid(format!(
-            "the body has {} outputs, but must return all {carried} loop-carried values",
+            "the body of the loop has {} outputs, but must return all {carried} loop-carried values",
             graph.output.len()
         )));
     }

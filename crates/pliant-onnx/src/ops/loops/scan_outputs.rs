@@ -85,7 +85,7 @@ pub(in crate::ops) fn collecting_loop(
         let (mut next, parts) = iteration(n, state)?;
         if next.len() != carried || parts.len() != count {
             return Err(Problem::invalid(format!(
-                "the body must return {carried} loop-carried values and {count} scan outputs, but returns {} and {}",
+                "the loop body must return {carried} loop-carried values and {count} scan outputs, but returns {} and {}",
                 next.len(),
                 parts.len()
             )));

@@ -36,7 +36,11 @@ fn first_output(
     convert: fn(&mut Node<'_, '_>) -> ConvertResult,
 ) -> ExprResult {
     let outputs = convert(n)?;
-    let first = outputs.first().ok_or_else(|| Problem::invalid("the node has no output"))?;
+    let first = outputs.first().ok_or_else(|| {
+        Problem::invalid(
+            "internal error: the conversion of the node without its activation has no output",
+        )
+    })?;
     n.materialize(first)
 }
 

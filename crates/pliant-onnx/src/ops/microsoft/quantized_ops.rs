@@ -159,7 +159,7 @@ fn dynamic_quantize_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let [a, a_scale, a_zero] = result[..] else {
         return Err(Problem::invalid(
-            "the quantization of input 0 did not result in a tensor, a scale and a zero point",
+            "internal error: the quantization of input 0 did not result in a tensor, a scale and a zero point",
         ));
     };
     let y = dequantized_matmul(n, [a, b], [a_scale, b_scale], [Some(a_zero), b_zero], bias)?;

@@ -216,7 +216,9 @@ pub(super) fn interpolate(
             Some(y) => n.op("relax.add", &[y, part])?,
         });
     }
-    y.ok_or_else(|| Problem::invalid("the interpolation of an axis has no weights"))
+    y.ok_or_else(|| {
+        Problem::invalid("internal error: the interpolation along an axis has no weights")
+    })
 }
 
 /// Resizes one axis with antialiasing, where the filter is as wide as an output element. The filter is applied as a matrix product
