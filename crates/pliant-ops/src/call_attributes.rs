@@ -171,8 +171,7 @@ impl InferCtx<'_> {
         let index = value.as_str().and_then(|s| choices.iter().position(|c| *c == s));
         index.ok_or_else(|| {
             let quoted: Vec<String> = choices.iter().map(|c| format!("{c:?}")).collect();
-            let actual =
-                value.as_str().map_or_else(|| "something else".into(), |s| format!("{s:?}"));
+            let actual = value.as_str().map_or_else(|| "not a string".into(), |s| format!("{s:?}"));
             self.attr_error(
                 key,
                 format!("attribute {key} must be one of {}, but is {actual}", quoted.join(", ")),

@@ -493,7 +493,9 @@ impl<'a> LegalizeCtx<'a> {
                 (0..self.args.len()).find_map(|i| self.dims(i).err().filter(|e| e.unknown));
             unknown.unwrap_or_else(|| {
                 let op = self.decl.name;
-                LegalizeError::unknown(format!("{op}: the shape of the result cannot be inferred"))
+                LegalizeError::unknown(format!(
+                    "{op}: the shape of the result cannot be inferred; declare the shapes of the operands with R.match_cast"
+                ))
             })
         })
     }
@@ -516,7 +518,7 @@ impl<'a> LegalizeCtx<'a> {
         let name = self.decl.name;
         dtype.ok_or_else(|| {
             LegalizeError::unknown(format!(
-                "{name}: the data type of the result cannot be inferred"
+                "{name}: the data type of the result cannot be inferred; declare the types of the operands with R.match_cast"
             ))
         })
     }

@@ -26,7 +26,7 @@ pub fn outputs_over(
 ) -> Result<Vec<te::Tensor>, LegalizeError> {
     let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = func.expr(call) else {
         return Err(LegalizeError::new(
-            "only calls of operators can be used as tensor expressions",
+            "only a call of an operator can be used as a tensor expression, but the expression is not one",
         ));
     };
     let (op, args, attrs) = (*op, func.list(*args).to_vec(), func.call_attrs(*attrs).clone());
@@ -43,9 +43,9 @@ pub fn outputs_over(
             Legalize::Packed(name) => Err(LegalizeError::new(format!(
                 "{op}: the operator has no tensor expression, because it calls the packed function '{name}'"
             ))),
-            Legalize::Keep => {
-                Err(LegalizeError::new(format!("{op}: the operator has no tensor expression")))
-            }
+            Legalize::Keep => Err(LegalizeError::new(format!(
+                "{op}: the operator has no tensor expression, because it is not lowered to a loop function"
+            ))),
         },
         Some(RegistryEntry::User(user)) => user.outputs(
             &mut TeCall::with_existing_tensors(func, vars.clone(), existing_tensors),

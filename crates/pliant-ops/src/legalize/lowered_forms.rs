@@ -198,7 +198,7 @@ pub(super) fn legalize_packed(
             AttrValue::List(_) | AttrValue::Map(_) => {
                 let op = decl.name;
                 return Err(LegalizeError::new(format!(
-                    "{op}: attribute {key} cannot be passed to {name}"
+                    "{op}: attribute {key} is a list or a dict, which cannot be passed to the packed function {name}"
                 )));
             }
         };

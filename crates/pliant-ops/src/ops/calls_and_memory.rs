@@ -330,7 +330,10 @@ fn infer_invoke(ctx: &mut InferCtx<'_>) -> InferResult {
 fn infer_while_loop(ctx: &mut InferCtx<'_>) -> InferResult {
     let tys: Vec<Type> = ctx.args.iter().map(|&e| ctx.func.expr_ty(e)).collect();
     let [cond, body, states @ ..] = tys.as_slice() else {
-        return Err(ctx.error("the loop needs a condition and a body as its first two operands"));
+        return Err(ctx.error(format!(
+            "the first two operands must be a condition function and a body function, but the call has {} operands",
+            tys.len()
+        )));
     };
     while_loop_ty(ctx.func, *cond, *body, states)
 }

@@ -228,9 +228,12 @@ fn te_call_kernel(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let call = decode_call(&ctx.infer())?;
     let tensors = (0..ctx.args.len()).map(|i| ctx.tensor(i)).collect::<Result<Vec<_>, _>>()?;
     let count = ctx.out_tys().len();
-    let written = call
-        .results(count)
-        .ok_or_else(|| ctx.error("out_sinfo has more types than the kernel has results"))?;
+    let written = call.results(count).ok_or_else(|| {
+        ctx.error(format!(
+            "out_sinfo has {count} types, more than kernel {} has results",
+            call.kernel.name
+        ))
+    })?;
     let results = (0..count)
         .map(|k| Ok((ctx.out_shape(k)?, ctx.out_dtype(k)?)))
         .collect::<Result<Vec<_>, LegalizeError>>()?;

@@ -314,7 +314,8 @@ fn te_arg_reduce(ctx: &mut LegalizeCtx<'_>, name: &str, kind: &str) -> TeResult 
         return Ok(vec![te::compute(axes.out_shape(), name, |_| te::int(0))]);
     };
     let count = axes.count();
-    let empty = ctx.error("the reduced axis is empty, so it has no element to return");
+    let empty =
+        ctx.error("the reduced axis of x has size 0, so there is no largest or smallest element");
     if count.is_const(0) {
         return Err(empty);
     }

@@ -108,13 +108,13 @@ fn check(name: &str, init: &[Tensor], update: &[Tensor], state: &[Tensor]) -> Re
     if state.is_empty() || init.len() != state.len() || update.len() != state.len() {
         let (i, u, s) = (init.len(), update.len(), state.len());
         return error(format!(
-            "got {s} states, {i} initial values and {u} updates, but their numbers must be equal and at least 1"
+            "the scan has {s} states, {i} initial values and {u} updates, but these numbers must be equal and at least 1"
         ));
     }
     for ((i, u), s) in init.iter().zip(update).zip(state) {
         let state_name = s.name();
         if !s.is_placeholder() {
-            return error(format!("state {state_name} is not a placeholder"));
+            return error(format!("state {state_name} must be created by te.placeholder"));
         }
         if s.ndim() == 0 || i.ndim() != s.ndim() || u.ndim() != s.ndim() {
             return error(format!(

@@ -47,7 +47,7 @@ impl TupleReducer {
         if result.len() != identity.len() {
             let (actual, expected) = (result.len(), identity.len());
             return Err(TeError::new(format!(
-                "the combining function returns {actual} values, but must return \
+                "the combining function of the reduction returns {actual} values, but must return \
                  {expected}, one for each neutral value"
             )));
         }
