@@ -95,7 +95,10 @@ impl Rule for PatternRule {
         };
         let inputs: Option<Vec<Expr>> = self.inputs.iter().map(|p| matched.get(p)).collect();
         let Some(inputs) = inputs else {
-            return Ok(Err("the match has no value for an input of the kernel".into()));
+            return Ok(Err(
+                "the match contains no expression for one of the declared inputs of the kernel"
+                    .into(),
+            ));
         };
         let is_computed_by_match =
             |&e: &Expr| read_info.origin(site.func, e).is_some_and(|v| members.contains(&v));

@@ -96,7 +96,7 @@ pub(super) fn match_transposed(
         .and_then(|attrs| permute_axes(&attrs, out.len()))
         .filter(|order| swaps_last_two(order));
     if order.is_none() {
-        return Err("the transpose of the softmax weights does not swap their last two dims".into());
+        return Err("the transpose between the softmax and the second matmul does not swap the last two dims".into());
     }
     if !read_counts.read_at_most(cx.func, transposed_weights, 1) {
         return Err(OTHER_READERS.into());
@@ -132,7 +132,7 @@ pub(super) fn swap_last_two(cx: &mut RewriteCx<'_>, e: Expr) -> Result<Expr, Pas
         Some(4) => &[0, 1, 3, 2],
         _ => {
             return Err(PassError::internal(
-                "an operand of attention must have rank 3 or 4 to swap its last two dims",
+                "the tensor whose last two dims are swapped for the attention kernel must have rank 3 or 4",
             ));
         }
     };
@@ -274,7 +274,11 @@ pub(super) fn match_operator_call(
         None => None,
         Some(Some("TopLeft")) => Some(cx.func.syms.int(0)),
         Some(Some("BottomRight")) => Some(cx.func.syms.sub(keys, queries)),
-        Some(_) => return Err("the kernel does not support this value of `causal_mask`".into()),
+        Some(_) => {
+            return Err(
+                "the attribute `causal_mask` is neither \"TopLeft\" nor \"BottomRight\"".into()
+            );
+        }
     };
     let window = match attr_value("window_size") {
         Some(v) => v

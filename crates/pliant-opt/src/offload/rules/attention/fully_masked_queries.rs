@@ -94,7 +94,9 @@ pub(super) fn guarded_softmax(
     };
     if scalar_value(cx, zero) != Some(0.0) || cx.func.ty(weights).dims() != cx.func.ty(kept).dims()
     {
-        return Err("softmax weights are replaced by other numbers than zeros".into());
+        return Err(
+            "the softmax weights of some positions are replaced by numbers other than 0".into()
+        );
     }
     if let Some(args) = defining_operands(cx, condition, ISNAN) {
         // `isnan` reads the softmax too.

@@ -147,7 +147,7 @@ impl Convolution {
         match transposed_conv_phases::is_supported(&self) {
             true => Ok(self),
             false => {
-                Err("the kernel does not support a transposed convolution with these strides"
+                Err("the transposed convolution has strides that the kernel does not support"
                     .into())
             }
         }

@@ -101,7 +101,10 @@ impl Rule for ConvInt8 {
             PassError::internal(format!("the weights of a convolution cannot be packed: {e}"))
         })?;
         let Some(weights) = weights else {
-            return Ok(Err("the weights of a filter have a range of more than 8 bits".into()));
+            return Ok(Err(
+                "the weights of a filter span more than 8 bits, which the kernel does not support"
+                    .into(),
+            ));
         };
         let call = conv_int8_kernel_call::kernel_call(site.func, &matched, &weights);
         let removed = matched.epilogue.iter().flat_map(|f| &f.removed).copied().collect();

@@ -159,7 +159,9 @@ impl QuantizedConvolution {
         let is_depthwise =
             sizes[channel_dim_of_weights] == 1 && i64::try_from(sizes[filter_dim]) == Ok(groups);
         if groups != 1 && !is_depthwise {
-            return Ok(Err("the convolution has several groups with several channels each".into()));
+            return Ok(Err(
+                "the convolution has several groups of several channels, which the kernel does not support".into(),
+            ));
         }
         let filters = IntegerFilters::of(matcher, args[1], filter_dim, x.max_magnitude)?;
         let channel_dim = if channels_last { dims + 1 } else { 1 };

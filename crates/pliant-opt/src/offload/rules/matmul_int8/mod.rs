@@ -125,7 +125,7 @@ impl Rule for MatmulInt8 {
                     Some(packed) => packed.operands(site.func),
                     None => {
                         return Ok(Err(
-                            "a column of the matmul's right operand has a range of more than 8 bits".into(),
+                            "a column of the right operand spans more than 8 bits, which the kernel does not support".into(),
                         ));
                     }
                 }
