@@ -24,7 +24,7 @@ fn seq_of<'a>(slf: &'a PyRef<'_, SeqExpr>) -> Result<&'a SeqNode> {
     match slf.as_super().node.get() {
         Node::Seq(seq) => Ok(seq),
         _ => Err(Error::Internal(
-            "a SeqExpr object does not contain a sequence of binding blocks".into(),
+            "a SeqExpr object does not contain a sequence of binding blocks (this is a bug in Pliant)".into(),
         )),
     }
 }

@@ -265,10 +265,11 @@ impl BlockBuilder {
         let owner = state.current_owner()?;
         let func = catch_panic(|| finish(&owner, &node, params.as_deref(), state.stack.last()))?;
         owner.register();
-        let current = state
-            .stack
-            .last_mut()
-            .ok_or_else(|| Error::Internal("the builder has no open function".into()))?;
+        let current = state.stack.last_mut().ok_or_else(|| {
+            Error::Internal(
+                "the block builder has no open function (this is a bug in Pliant)".into(),
+            )
+        })?;
         current.done = true;
         let info = signature_of(&func);
         let name = state.module.add_func(BaseFunc::Relax(func), &current.name);

@@ -199,7 +199,9 @@ impl crate::relax::function_owner::OwnerState {
         let v = self.lower(var)?;
         let func = self.func_and_vars()?.0;
         let ExprData::Var(v) = *func.expr(v) else {
-            return Err(Error::Type("the variable of a binding must be a relax.Var".into()));
+            return Err(Error::Type(
+                "the variable of a binding must be a relax.Var, but is another expression".into(),
+            ));
         };
         let ty = cast.unwrap_or(func.expr_ty(e));
         let data = func.var(v).clone();

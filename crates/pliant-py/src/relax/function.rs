@@ -171,7 +171,9 @@ pub fn ir_function(node: &NodeRef, what: &str) -> Result<Arc<IrFunction>> {
     let owner = owner_of(node, what)?;
     let func = owner.lock().finished().cloned();
     func.ok_or_else(|| {
-        Error::Value("the function is not finished: call emit_func_output first".into())
+        Error::Value(
+            "the function is not finished: call emit_func_output of its BlockBuilder first".into(),
+        )
     })
 }
 

@@ -390,7 +390,7 @@ impl OwnerState {
                 Ok(func)
             }
             _ => Err(Error::Internal(
-                "the function is finished or abandoned, so it cannot be finished again".into(),
+                "the function is finished or abandoned, so it cannot be finished again (this is a bug in Pliant)".into(),
             )),
         }
     }

@@ -186,7 +186,7 @@ impl OwnerState {
             Node::Func(func) => self.local_function(func.data()),
             Node::Root(owner) => self.import_root(owner),
             _ => Err(Error::Internal(
-                "lower_node requires an expression with operands, but the expression has none"
+                "lower_node requires an expression with operands, but the expression has none (this is a bug in Pliant)"
                     .into(),
             )),
         }

@@ -372,7 +372,9 @@ pub fn get_op(name: &str) -> Result<OpFunction> {
     let full = if name.starts_with("relax.") { name.to_string() } else { format!("relax.{name}") };
     match registry.lookup(&full) {
         Some(op) => Ok(OpFunction { op, sig: op_signature(op)? }),
-        None => Err(Error::Value(format!("no operator is called '{name}'"))),
+        None => Err(Error::Value(format!(
+            "there is no operator '{name}' (help: full names, such as 'relax.add')"
+        ))),
     }
 }
 

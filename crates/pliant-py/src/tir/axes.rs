@@ -184,9 +184,10 @@ pub fn range(obj: &Bound<'_, PyAny>) -> Result<(te::Expr, te::Expr)> {
             let extent = te::simplify(&(&prim(&end)? - &begin));
             Ok((begin, extent))
         }
-        Err(_) => {
-            Err(Error::Type("the range of an axis must be a Range or a pair (begin, end)".into()))
-        }
+        Err(_) => Err(Error::Type(format!(
+            "the range of an axis must be a Range or a pair (begin, end), not {}",
+            obj.get_type().name()?
+        ))),
     }
 }
 

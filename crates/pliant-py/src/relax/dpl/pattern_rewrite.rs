@@ -122,7 +122,7 @@ pub fn pattern_rewrite_calls<'py>(
         let Some((found, dataflow)) = next else { break };
         let root = rewriter.current().map(|b| b.value);
         let root = root.ok_or_else(|| {
-            Error::Internal("a rewrite rule matched an expression that is not bound".into())
+            Error::Internal("a rewrite rule matched an expression that is not bound to a variable (this is a bug in Pliant)".into())
         })?;
         let expr = wrap(py, in_func(&owner, root))?;
         let returned = callback.call1((found.rule, &expr, pairs(py, &owner, &found)?))?;
