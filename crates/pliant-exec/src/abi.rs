@@ -66,7 +66,7 @@ pub const FAILED_VALUE: u64 = 2;
 pub struct PackedWord {
     /// The kind of the value: one of the `PACKED_*` constants, such as [`PACKED_INT`].
     pub kind: u64,
-    /// The value, encoded according to the kind.
+    /// The value, encoded as the `PACKED_*` constant in `kind` states.
     pub word: u64,
     /// The length of a string in bytes, or the number of dims of a tensor.
     pub len: u64,

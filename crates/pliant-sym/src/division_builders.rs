@@ -64,8 +64,9 @@ impl SymArena {
     /// Divides a linear form by a positive constant `c`: extracts the multiples of `c`, then divides the remaining form.
     ///
     /// A coefficient that is not a multiple of `c` is split: `3 * e // 2` becomes `e + e // 2`. The result contains `e` twice, so
-    /// repeated divisions would double the size of the tree every time. Therefore only terms of small weight are split. The
-    /// decision depends only on the linear form, so it is independent of the order in which the dividend was built.
+    /// repeated divisions would double the size of the tree every time. Therefore no coefficient is split if the total weight
+    /// (tree size) of the terms to duplicate exceeds [`MAX_COPIED`]. The decision depends only on the linear form, so it is
+    /// independent of the order in which the dividend was built.
     fn div_positive(&mut self, lin: &LinearForm, c: i64) -> Option<Sym> {
         let mut whole = LinearForm::int(floor_div(lin.constant, c)?);
         let mut rest = LinearForm::int(lin.constant.rem_euclid(c));

@@ -97,7 +97,7 @@ pub enum TensorError {
     },
     /// The environment variable that sets the memory limit has an invalid value.
     WrongLimit {
-        /// The invalid value of the environment variable.
+        /// The invalid value of the environment variable `PLIANT_MEMORY_LIMIT`.
         text: String,
     },
     /// A foreign tensor is not supported, for example because of its device. Contains the reason.

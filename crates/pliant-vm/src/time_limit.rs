@@ -61,8 +61,8 @@ impl DeadlineFlags {
     }
 }
 
-/// The time limit of a running invocation. Dropping this value removes the deadline and releases
-/// the flag.
+/// The time limit of a running invocation. Dropping this value removes the deadline from the timer
+/// and makes the interrupt flag ([`DeadlineFlag`]) available to later runs.
 pub(crate) struct Limit {
     run: Arc<DeadlineFlag>,
     key: Key,

@@ -159,7 +159,7 @@ class BlockRewriter(BlockBuilder):
     def emit_normalized(self, binding: Binding) -> None:
         """Adds an existing binding unchanged."""
     def lookup_binding(self, var: Any) -> Expr | None:
-        """The value that this builder bound to a variable, or `None`."""
+        """The value that this rewriter has bound to a variable, or `None`."""
     def normalize(self, expr: Any) -> Expr:
         """Converts an expression to A-normal form and infers its type. The bindings of its operands
         are emitted at the current position."""

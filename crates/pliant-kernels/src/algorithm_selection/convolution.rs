@@ -100,9 +100,11 @@ pub fn bands(lines: usize, other_pieces: usize) -> usize {
 fn block_elements() -> usize {
     Machine::host().caches.l2.min(1 << 20) / size_of::<f32>()
 }
-/// Maximum number of tiles of a Winograd block. Each tile is a row of A, the left operand, in the matrix products, which reach 81 %
-/// and more of the peak from 16 rows on (table "Products with packed weights").
+/// Maximum number of tiles of a Winograd block. The tiles are the rows of the left operand of the matrix products. More tiles would
+/// gain little: products of 64 rows are nearly as fast per row as products of 256 rows (table "Products with packed weights" in
+/// `docs/internals/measurements/products.md`).
 const MAX_TILES: usize = 96;
+/// Minimum number of tiles of a Winograd block. Products of at least 16 rows reach 81 % and more of the peak (same table).
 const MIN_TILES: usize = 24;
 /// Approximate number of elements to which the Winograd input transform is applied per microsecond:
 /// half of the number of elements that are copied per microsecond. This value was not measured.

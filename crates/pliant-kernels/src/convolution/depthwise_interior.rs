@@ -15,7 +15,7 @@ use crate::algorithm_selection::convolution::{SWEPT_TAPS as TAPS, sweeps};
 use crate::epilogue::TileEpilogue;
 use crate::simd::{Lanes, MathLanes};
 
-/// Number of adjacent results of an output row that the sweep computes at once.
+/// Number of adjacent results of an output row that are computed together, so that they share the loaded inputs.
 const STEP: usize = 4;
 /// Number of adjacent inputs of an image row from which [`STEP`] adjacent results are computed.
 const INPUTS: usize = STEP - 1 + TAPS;

@@ -243,7 +243,7 @@ impl Legalizer<'_> {
         if problems.is_empty() { Ok(()) } else { Err(PassError::User(problems)) }
     }
 
-    /// Legalizes the operator call in a binding. User functions are only used if `use_custom` is set.
+    /// Legalizes the operator call in a binding. Legalization functions of the user are only used if `use_custom` is set.
     fn legalize_binding(
         &mut self,
         func: &mut Function,

@@ -133,8 +133,8 @@ impl BlockRewriter {
         wrap(expr.py(), in_func(&owner, e))
     }
 
-    /// Returns the value that this builder bound to a variable, or `None` if the builder did not
-    /// bind it.
+    /// Returns the value that this rewriter has bound to a variable; `None` if it has not bound the
+    /// variable.
     fn lookup_binding<'py>(
         slf: PyRef<'_, Self>,
         var: &Bound<'py, PyAny>,

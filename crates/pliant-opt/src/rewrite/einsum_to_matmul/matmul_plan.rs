@@ -47,7 +47,8 @@ pub(super) struct Plan {
     pub swapped: bool,
     /// The transforms of the left and the right operand.
     pub operands: [Transform; 2],
-    /// The dims to which the result of the matmul is reshaped, if several rows or columns were merged.
+    /// The dims to which the result of the matmul is reshaped, if several dims of an operand were merged to the rows or the
+    /// columns of the matmul; otherwise `None`.
     pub split_dims: Option<Vec<Sym>>,
     /// The permutation that transposes the result of the matmul to the result of the einsum; `None` if no transpose is needed.
     pub order: Option<Vec<usize>>,
