@@ -73,7 +73,7 @@ pub static KERNEL: Kernel = Kernel {
         for name in ["window", "out"] {
             if let Some(other) = call.operand(name).filter(|other| other.dtype != x.dtype) {
                 return Err(format!(
-                    "operand {name} is {}, but operand x is {}",
+                    "operand {name} is {}, expected {} like operand x",
                     other.dtype, x.dtype
                 ));
             }

@@ -30,16 +30,17 @@ pub static KERNEL: Kernel = Kernel {
     relations: |call, sizes| {
         let entries = sizes.get("entries");
         if entries != ENTRIES {
-            return Err(format!("operand table has {entries} entries, but must have {ENTRIES}"));
+            return Err(format!("operand table has {entries} entries, expected {ENTRIES}"));
         }
         let (Some(table), Some(out)) = (call.operand("table"), call.operand("out")) else {
             return Ok(());
         };
         match table.dtype == out.dtype {
             true => Ok(()),
-            false => {
-                Err(format!("operand out is {}, but operand table is {}", out.dtype, table.dtype))
-            }
+            false => Err(format!(
+                "operand out is {}, expected {} like operand table",
+                out.dtype, table.dtype
+            )),
         }
     },
     flops: |_, _| 0.0,

@@ -66,7 +66,11 @@ pub static KERNEL: Kernel = Kernel {
         let (x, out) = (call.operand("x"), call.operand("out"));
         let dtype = |view: Option<&View>| view.map_or(Float32, |view| view.dtype);
         if dtype(x) != dtype(out) {
-            return Err(format!("operand out is {}, but operand x is {}", dtype(out), dtype(x)));
+            return Err(format!(
+                "operand out is {}, expected {} like operand x",
+                dtype(out),
+                dtype(x)
+            ));
         }
         let mut is_weighted = false;
         for [taps, weights, from, to] in [

@@ -52,7 +52,7 @@ pub static KERNEL: Kernel = Kernel {
         let (Some(x), values) = (call.operand("x"), call.operand("values")) else { return Ok(()) };
         if let Some(values) = values.filter(|values| values.dtype != x.dtype) {
             return Err(format!(
-                "operand values is {}, but operand x is {}",
+                "operand values is {}, expected {} like operand x",
                 values.dtype, x.dtype
             ));
         }
@@ -62,7 +62,7 @@ pub static KERNEL: Kernel = Kernel {
             && columns > i64::from(i32::MAX)
         {
             return Err(format!(
-                "operand positions is int32, which is too small for rows of {columns} elements"
+                "operand positions is int32, expected int64 for rows of {columns} elements"
             ));
         }
         let Some(count) = sizes.find("count").filter(|_| sizes.get("rows") > 0) else {

@@ -28,11 +28,15 @@ pub static KERNEL: Kernel = Kernel {
         let (Some(x), Some(out)) = (call.operand("x"), call.operand("out")) else { return Ok(()) };
         if x.shape() != out.shape() {
             let (out, x) = (out.shape(), x.shape());
-            return Err(format!("operand out has dims {out:?}, but operand x has dims {x:?}"));
+            return Err(format!(
+                "operand out has dims {out:?}, expected {x:?}, the dims of operand x"
+            ));
         }
         match x.dtype == out.dtype {
             true => Ok(()),
-            false => Err(format!("operand out is {}, but operand x is {}", out.dtype, x.dtype)),
+            false => {
+                Err(format!("operand out is {}, expected {} like operand x", out.dtype, x.dtype))
+            }
         }
     },
     flops: |_, _| 0.0,
