@@ -52,13 +52,17 @@ impl LoopFrame<'_, '_, '_> {
             _ if ty.dtype.is_float() => {
                 let floats: Result<Vec<f64>> = v.iter().map(Val::float).collect();
                 let result = float_intrin(intrin, &floats?).ok_or_else(|| {
-                    unsupported(format!("T.{intrin} is not supported for operands of type {ty}"))
+                    unsupported(format!(
+                        "the interpreter does not support T.{intrin} of operands of type {ty}"
+                    ))
                 })?;
                 Ok(Val::Float(round(result, ty.dtype)))
             }
             _ => {
                 let result = int_intrin(intrin, &ints(v)?, ty.dtype).ok_or_else(|| {
-                    unsupported(format!("T.{intrin} is not supported for operands of type {ty}"))
+                    unsupported(format!(
+                        "the interpreter does not support T.{intrin} of operands of type {ty}"
+                    ))
                 })?;
                 Ok(Val::Int(wrap(result, ty.dtype)))
             }
