@@ -390,8 +390,8 @@ FLOAT32 = 0x0220
 WRONG_TENSORS = {
     "the index of an input": (7, 1, [1, 1], 2, FLOAT32, "the model has no input 7; it has 2 inputs"),
     "a huge index": (2**64 - 1, 1, [1, 1], 2, FLOAT32, "the model has no input 18446744073709551615; it has 2 inputs"),
-    "an unknown dtype": (0, 1, [1, 1], 2, 77, "the tensor has the element type 77, which does not exist"),
-    "a negative dtype": (0, 1, [1, 1], 2, -1, "the tensor has the element type -1, which does not exist"),
+    "an unknown dtype": (0, 1, [1, 1], 2, 77, "the tensor has the element type 77, which is not a constant of pliant_dtype"),
+    "a negative dtype": (0, 1, [1, 1], 2, -1, "the tensor has the element type -1, which is not a constant of pliant_dtype"),
     "a null shape": (0, 1, None, 2, FLOAT32, "the shape pointer of the tensor is null, but the tensor has dims"),
     "null elements": (0, None, [1, 1], 2, FLOAT32, "the data pointer of the tensor is null, but the tensor has elements"),
     "rank 65": (0, 1, [1] * 65, 65, FLOAT32, "the rank of a tensor is at most 64, not 65"),

@@ -43,7 +43,9 @@ fn dtype_of_number(number: i32) -> Result<DType, RuntimeError> {
         DType::from_dlpack(code, bits)
     });
     decoded.ok_or_else(|| {
-        argument_error(format!("the tensor has the element type {number}, which does not exist"))
+        argument_error(format!(
+            "the tensor has the element type {number}, which is not a constant of pliant_dtype"
+        ))
     })
 }
 
