@@ -338,7 +338,11 @@ fn permutation(ctx: &InferCtx<'_>, ndim: usize) -> Result<Vec<usize>, InferError
     if axes.len() == ndim {
         return Ok(axes);
     }
-    Err(ctx.error(format!("axes names {} dims, but x is {}", axes.len(), ctx.operand_type_text(0))))
+    Err(ctx.error(format!(
+        "axes names {} dims, but must name each dim of x once: x is {}",
+        axes.len(),
+        ctx.operand_type_text(0)
+    )))
 }
 
 fn infer_permute(ctx: &mut InferCtx<'_>) -> InferResult {

@@ -102,7 +102,9 @@ impl PrimFuncCreator<'_> {
                 [one] => self.buffers[*one],
                 _ => {
                     let name = out.name();
-                    return Err(TeError(format!("output {name} is passed twice as an argument")));
+                    return Err(TeError(format!(
+                        "output '{name}' is passed to the loop function twice"
+                    )));
                 }
             };
             self.buffers.insert(out.clone(), buffer);
