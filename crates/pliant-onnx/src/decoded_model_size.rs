@@ -137,7 +137,9 @@ impl DecodedSizeScan {
     /// Scans a message and the messages nested in it.
     fn message(&mut self, mut rest: &[u8], kind: FieldKind, depth: usize) -> Result<(), String> {
         if depth > MAX_DEPTH {
-            return Err(format!("its protobuf messages are nested more than {MAX_DEPTH} deep"));
+            return Err(format!(
+                "the protobuf messages of the model are nested more than {MAX_DEPTH} deep"
+            ));
         }
         while self.total <= self.max {
             let Some(key) = varint(&mut rest) else { return Ok(()) };
