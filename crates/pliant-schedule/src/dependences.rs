@@ -335,7 +335,7 @@ pub(crate) fn check_iterations_independent(
                     };
                 if !is_local {
                     return Err(format!(
-                        "{} and {} may use the same elements of '{}' in different iterations",
+                        "{} and {} may use the same elements of '{}' in different iterations, which must keep their order",
                         writer.name,
                         user.name,
                         f.buffer(buffer).name
