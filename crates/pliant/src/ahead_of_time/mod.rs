@@ -148,7 +148,10 @@ fn code_generator(target: Target) -> Target {
 fn program_name(path: &Path) -> Result<String, Error> {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let stem = stem.ok_or_else(|| {
-        Error::option(format!("'{}' is not the name of a file", path.display()), "name a file")
+        Error::option(
+            format!("the output path '{}' does not name a file", path.display()),
+            "name a file, such as model.o",
+        )
     })?;
     let stem = stem.strip_prefix("lib").filter(|rest| !rest.is_empty()).unwrap_or(&stem);
     let name: String =
