@@ -277,5 +277,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(&work_folder)?;
     let findings = drive(target, &options, &work_folder);
     fs::remove_dir_all(&work_folder)?;
-    if findings? > 0 { Err("there are findings".into()) } else { Ok(()) }
+    if findings? > 0 {
+        Err("the fuzzing found bugs: see the inputs and logs in artifacts/".into())
+    } else {
+        Ok(())
+    }
 }

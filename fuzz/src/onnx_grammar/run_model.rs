@@ -49,7 +49,7 @@ pub fn run(bytes: &[u8]) -> Result<LastStage, String> {
         Err(e) => {
             let bug = e.problems.iter().find(|p| p.kind == ProblemKind::Internal);
             return match bug {
-                Some(bug) => Err(format!("import: {bug}")),
+                Some(bug) => Err(format!("onnx::import reports an internal error: {bug}")),
                 None if e.problems.iter().any(|p| p.message.is_empty()) => {
                     Err(format!("onnx::import reports a problem with an empty message: {e:?}"))
                 }
@@ -62,7 +62,7 @@ pub fn run(bytes: &[u8]) -> Result<LastStage, String> {
     };
     let model = match Model::compile(imported.module, &CompileOptions::default()) {
         Ok(model) => model,
-        Err(e) if is_bug(&e) => return Err(format!("compile: {e}")),
+        Err(e) if is_bug(&e) => return Err(format!("the compilation fails because of a bug: {e}")),
         Err(_) => return Ok(LastStage::Imported),
     };
     let Some(args) = model.inputs().iter().map(input).collect::<Option<Vec<Value>>>() else {
@@ -70,7 +70,7 @@ pub fn run(bytes: &[u8]) -> Result<LastStage, String> {
     };
     match model.run("main", &args) {
         Ok(_) => Ok(LastStage::Ran),
-        Err(e) if is_bug(&e) => Err(format!("run: {e}")),
+        Err(e) if is_bug(&e) => Err(format!("the run fails because of a bug: {e}")),
         Err(_) => Ok(LastStage::Failed),
     }
 }
