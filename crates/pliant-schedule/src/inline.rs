@@ -186,26 +186,27 @@ fn elementwise_block(f: &PrimFunc, name: &str) -> Step<ElementwiseBlock> {
     let (stmt, block) = find_block(f, name)?;
     let not_elementwise = |why: &str| format!("the block '{name}' is not elementwise: {why}");
     if block.init.is_some() || block.iters.iter().any(|it| it.kind != IterKind::Spatial) {
-        return Err(not_elementwise("it has axes that are not spatial, or an init"));
+        return Err(not_elementwise("the block has axes that are not spatial, or an init"));
     }
     if block.predicate.is_some() {
         return Err(not_elementwise(
-            "it has a predicate; inline the block before its loops are split",
+            "the block has a predicate; inline it before its loops are split",
         ));
     }
     let path = crate::loop_tree::path_to_block(f, name)?;
     if path.iter().any(|&s| matches!(f.stmt(s), StmtData::If(..) | StmtData::While(..))) {
-        return Err(not_elementwise("it is inside an if or while statement"));
+        return Err(not_elementwise("the block is inside an if or while statement"));
     }
     let StmtData::Store { buffer, indices, value } = f.stmt(block.body).clone() else {
-        return Err(not_elementwise("its body is not a single store"));
+        return Err(not_elementwise("the body of the block is not a single store"));
     };
     let axes: Option<Vec<Var>> = indices.iter().map(|&e| as_var(f, e)).collect();
     let axes = axes.filter(|axes| {
         axes.len() == block.iters.len() && block.iters.iter().all(|it| axes.contains(&it.var))
     });
-    let axes = axes
-        .ok_or_else(|| not_elementwise("the indices of its store are not its axes, each once"))?;
+    let axes = axes.ok_or_else(|| {
+        not_elementwise("the indices of the store are not the axes of the block, each once")
+    })?;
     let shape = &f.buffer(buffer).shape;
     let covers = axes.iter().zip(shape).all(|(axis, &size)| {
         let it = block.iters.iter().find(|it| it.var == *axis);
@@ -213,7 +214,7 @@ fn elementwise_block(f: &PrimFunc, name: &str) -> Step<ElementwiseBlock> {
     });
     if !covers {
         return Err(not_elementwise(
-            "its axes do not run over all elements of the buffer that it writes",
+            "the axes of the block do not run over all elements of the buffer that it writes",
         ));
     }
     Ok(ElementwiseBlock { stmt, block, buffer, axes, value })
