@@ -96,7 +96,9 @@ fn relative_path(location: &str) -> Result<PathBuf, String> {
 
 /// Returns the error message for a location outside of the model's folder.
 fn leaves_folder(location: &str) -> String {
-    format!("the external data '{location}' leaves the model's folder")
+    format!(
+        "the path of the external data '{location}' leaves the model's folder; move the file into the folder"
+    )
 }
 
 /// Opens a relative path below `folder` without following symbolic links.

@@ -236,7 +236,7 @@ fn multi_head_attention(n: &mut Node<'_, '_>) -> ConvertResult {
         .input(n, 9, "cache_indirection")
         .output(n, 3, "qk")
         .into_result(
-            "the cache must grow by the new keys and belong to one beam, and the attention weights must not be an output",
+            "the node must append the new keys to the cache, use a single beam, and not output the attention weights",
         )?;
     if let Some(bias) = n.optional_tensor(3)? {
         add_packed_bias(n, bias, [&mut q, &mut k, &mut v])?;
