@@ -56,7 +56,7 @@ pub(crate) fn compare(module: &IRModule, compile_error: Option<&str>) -> Result<
                 && a.to_string() != b.to_string()
             {
                 return Err(difference(format!(
-                    "it fails with different messages as native code and as bytecode:\n{a}\nand\n{b}"
+                    "the function fails with different messages as native code and as bytecode:\n{a}\nand\n{b}"
                 )));
             }
         }

@@ -17,9 +17,7 @@ pub(super) fn inspect(name: &str, a: Args<'_>) -> Option<Result<Value>> {
         let entry = usize::try_from(axis).ok().and_then(|i| list.get(i).copied());
         entry.map(Value::Int).ok_or_else(|| {
             let rank = tensor.ndim();
-            InterpError::check(format!(
-                "{name}: the axis is {axis}, but the tensor has {rank} dims"
-            ))
+            InterpError::check(format!("{name}: axis is {axis}, but the tensor has {rank} dims"))
         })
     };
     let dtype = tensor.dtype();

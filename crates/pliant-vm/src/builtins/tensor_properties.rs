@@ -11,7 +11,8 @@ fn dim_entry(args: Args<'_>, list: fn(&Tensor) -> &[i64]) -> Result<Value, VmErr
     let (tensor, axis) = (args.tensor(0)?, args.int(1)?);
     let entry = usize::try_from(axis).ok().and_then(|i| list(tensor).get(i).copied());
     entry.map(Value::Int).ok_or_else(|| {
-        let text = format!("axis is {axis}, but the tensor has {} dims", tensor.ndim());
+        let (name, rank) = (args.name, tensor.ndim());
+        let text = format!("{name}: axis is {axis}, but the tensor has {rank} dims");
         VmError::check(CheckKind::Value, text)
     })
 }
