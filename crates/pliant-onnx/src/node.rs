@@ -80,7 +80,9 @@ impl<'n, 'm> Node<'n, 'm> {
     /// If it is absent.
     pub fn value(&self, i: usize) -> Result<Value, Problem> {
         match self.inputs.get(i) {
-            None | Some(Value::Absent) => Err(Problem::invalid(format!("input {i} is missing"))),
+            None | Some(Value::Absent) => {
+                Err(Problem::invalid(format!("input {i} is missing, but the operator requires it")))
+            }
             Some(value) => Ok(value.clone()),
         }
     }

@@ -249,7 +249,9 @@ pub(crate) fn check(node: &NodeProto, version: i64) -> Result<(), Problem> {
         return Err(Problem::attribute(format!("attribute '{name}' is missing")));
     }
     match missing_input(signature, &node.input) {
-        Some(i) => Err(Problem::invalid(format!("input {i} is missing"))),
+        Some(i) => {
+            Err(Problem::invalid(format!("input {i} is missing, but the operator requires it")))
+        }
         None => Ok(()),
     }
 }
