@@ -75,7 +75,7 @@ def test_rejected_matches_are_explained():
         remove_offload_rule("test.never")
     x, w, g = inputs(3)
     np.testing.assert_allclose(model(x, w, g).numpy(), sigmoid(g) * (x @ w), rtol=1e-4, atol=1e-5)
-    assert "rule test.never does not apply: the check of the rule rejects the match" in model.explain()
+    assert "rule test.never does not apply: the check function of the rule rejects the match" in model.explain()
 
 
 def test_intermediate_values_with_other_readers_are_kept(gate):

@@ -268,7 +268,10 @@ impl FunctionLowering<'_> {
             }
             ExprData::Func(_) => {
                 return Err(PassError::unsupported(
-                    format!("lowering the local function '{}'", func.var(binding.var).name),
+                    format!(
+                        "lowering the local function '{}' with VMShapeLower",
+                        func.var(binding.var).name
+                    ),
                     "run LambdaLift first, which moves local functions to the module",
                 ));
             }

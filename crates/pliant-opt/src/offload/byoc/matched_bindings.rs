@@ -62,7 +62,7 @@ pub fn members(
             annotations: &pattern.annotations,
         };
         if !check(&mut pattern_check)? {
-            return Ok(Err("the check of the rule rejects the match"));
+            return Ok(Err("the check function of the rule rejects the match"));
         }
     }
     Ok(Ok(members))
