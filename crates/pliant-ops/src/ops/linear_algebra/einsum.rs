@@ -102,7 +102,7 @@ fn operand_types(ctx: &InferCtx<'_>) -> Result<Option<Vec<TensorTy>>, InferError
         )));
     }
     if dtype.is_some_and(DType::is_bool) {
-        return Err(ctx.error("the operator is not defined on bool; convert the operands first"));
+        return Err(ctx.error("the operator is not defined on bool, the data type of the operands; convert the operands first"));
     }
     Ok(Some(list))
 }

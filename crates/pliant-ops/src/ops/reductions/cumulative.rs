@@ -44,7 +44,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let dtype = ctx.dtype("dtype")?.or(t.dtype);
     if dtype.is_some_and(|d| d.is_bool()) {
         return Err(ctx
-            .error("the operator is not defined on bool")
+            .error("the operator is not defined on bool, the data type of the result")
             .with_help("set the element type of the result: dtype=\"int64\""));
     }
     ctx.bool("exclusive")?;
