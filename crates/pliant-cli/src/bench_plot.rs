@@ -29,8 +29,9 @@ pub fn draw(path: &Path, title: &str, rows: &[Row]) -> Result<(), Failure> {
     let (symbol, plot_lines) = plot_lines(rows);
     let mut pixels = vec![0u8; (WIDTH * HEIGHT * 3) as usize];
     // The font is embedded, so that plots do not depend on installed fonts.
-    register_font(FONT, FontStyle::Normal, dejavu::sans::regular())
-        .map_err(|_| failed("the embedded font of the plot cannot be loaded".into()))?;
+    register_font(FONT, FontStyle::Normal, dejavu::sans::regular()).map_err(|_| {
+        failed("the embedded font of the plot cannot be loaded (a bug in Pliant)".into())
+    })?;
     chart(&mut pixels, title, &symbol, &plot_lines).map_err(|e| failed(e.to_string()))?;
     let file = File::create(path).map_err(|e| failed(e.to_string()))?;
     let mut encoder = png::Encoder::new(BufWriter::new(file), WIDTH, HEIGHT);

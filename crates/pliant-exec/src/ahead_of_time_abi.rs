@@ -119,9 +119,7 @@ impl ProgramDescription {
     /// `Damaged` if the bytes are not a description.
     pub fn from_bytes(bytes: &[u8]) -> Result<ProgramDescription, ExecError> {
         postcard::from_bytes(bytes).map_err(|e| {
-            ExecError::damaged(format!(
-                "the description of the compiled program is damaged; compile it again: {e}"
-            ))
+            ExecError::damaged(format!("the description of the compiled program is damaged: {e}"))
         })
     }
 }

@@ -225,7 +225,7 @@ pub(crate) fn encode(module: &IRModule) -> Vec<u8> {
 pub(crate) fn decode(executable: &Executable) -> Result<IRModule, Error> {
     let damaged_section = |why: String| {
         Error::Executable(ExecError::Damaged(format!(
-            "the loop functions of the executable are damaged; compile the model again: {why}"
+            "the loop functions of the executable are damaged: {why}"
         )))
     };
     if executable.kernels().is_empty() {
