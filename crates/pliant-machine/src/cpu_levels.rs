@@ -38,6 +38,14 @@ pub const LEVELS: [CpuLevel; 4] = [
 
 /// Returns the level with this name.
 ///
+/// # Examples
+/// ```
+/// use pliant_machine::cpu_levels::find;
+///
+/// assert!(find("x86-64-v3").is_ok_and(|level| level.features.contains(&"avx2")));
+/// assert!(find("i386").is_err());
+/// ```
+///
 /// # Errors
 /// A message that lists the levels, if there is none.
 pub fn find(name: &str) -> Result<CpuLevel, String> {

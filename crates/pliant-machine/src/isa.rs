@@ -131,6 +131,16 @@ impl std::error::Error for IsaError {}
 /// Chooses the instruction set for the value `forced` of `PLIANT_ISA`. `None` chooses the best one that the CPU
 /// supports.
 ///
+/// # Examples
+/// ```
+/// use pliant_machine::Isa;
+/// use pliant_machine::isa::choose;
+///
+/// assert_eq!(choose(Some("portable")), Ok(Isa::Portable));
+/// assert!(choose(Some("mmx")).is_err());
+/// assert!(choose(None).is_ok());
+/// ```
+///
 /// # Errors
 /// The name is unknown, or the CPU does not support the instruction set.
 pub fn choose(forced: Option<&str>) -> Result<Isa, IsaError> {

@@ -19,6 +19,15 @@
 //! | `compile_time_profitability` | the cost model: whether a kernel, a packed operand or Winograd's algorithm is faster |
 //! | [`core_compute_rates`] | computing rates: measured or estimated |
 //! | `amx_detection` | whether the process may use tile registers |
+//!
+//! # Examples
+//! ```
+//! use pliant_machine::Machine;
+//!
+//! let machine = Machine::host();
+//! assert!(machine.cores >= 1 && machine.isa.is_available());
+//! assert!(machine.caches.l1 <= machine.caches.l2);
+//! ```
 
 mod amx_detection;
 pub mod cache_sizes;
@@ -36,6 +45,17 @@ pub use core_compute_rates::Rates;
 pub use isa::{Isa, Vectors};
 
 /// The description of a CPU that heuristics use.
+///
+/// # Examples
+/// ```
+/// use pliant_machine::{Caches, Isa, Machine, Rates};
+///
+/// let caches = Caches { l1: 48 << 10, l2: 2 << 20, l3: 32 << 20 };
+/// let rates = Rates::estimate(Isa::Avx2);
+/// let machine = Machine { name: "unknown", isa: Isa::Avx2, caches, cores: 16, rates };
+/// assert_eq!(machine.pieces(), 64);
+/// assert_eq!(machine.slice_bytes(), 32 << 10);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// The name of the microarchitecture: "unknown" if it is not in [`core_compute_rates::CPUS`].

@@ -23,6 +23,24 @@
 //! | `constant_term_bounds`, `divisibility` | constant bounds; residues |
 //! | `simplify_terms` | simplification under facts |
 //! | `predicate_prover`, `terms_to_linear_constraints`, `linear_solver` | the prover: queries, constraints on terms, the solver for linear constraints |
+//!
+//! # Examples
+//! ```
+//! use pliant_sym::{Analyzer, Facts, SymArena};
+//!
+//! // The number of blocks of four elements that cover n elements.
+//! let mut arena = SymArena::new();
+//! let var = arena.fresh_var("n");
+//! let (n, four) = (arena.var(var), arena.int(4));
+//! let blocks = arena.ceildiv(n, four);
+//! assert_eq!(arena.display(blocks).to_string(), "(n + 3) // 4");
+//!
+//! // There is no negative number of blocks, because n is a size.
+//! let zero = arena.int(0);
+//! let mut facts = Facts::new();
+//! facts.assume_size(var);
+//! assert!(Analyzer::new(&mut arena, &facts).prove_le(zero, blocks).is_yes());
+//! ```
 
 mod comparison_and_logic_builders;
 mod constant_term_bounds;

@@ -26,6 +26,22 @@ pub struct Solution {
 ///
 /// The pattern must be linear in the unknown variable: `n`, `2 * n`, `n + 1`, `n * 4 + m`, or `n * m` with known `m`. Returns
 /// `None` if it is not linear or the number of unknown variables is not one.
+///
+/// # Examples
+/// ```
+/// use pliant_sym::{SymArena, solve_match};
+///
+/// // `match_cast` to the size n * 4 defines n as a quarter of the observed size.
+/// let mut arena = SymArena::new();
+/// let var = arena.fresh_var("n");
+/// let (n, four) = (arena.var(var), arena.int(4));
+/// let pattern = arena.mul(n, four);
+/// let solution = solve_match(&mut arena, pattern, "observed", &|_| false).expect("linear in n");
+/// assert_eq!(solution.var, var);
+/// assert_eq!(arena.evaluate(solution.value, &|_| Some(12)), Ok(3));
+/// // The size must be a multiple of 4.
+/// assert_eq!(arena.evaluate(solution.checks[0], &|_| Some(13)), Ok(0));
+/// ```
 pub fn solve_match(
     arena: &mut SymArena,
     pattern: Sym,

@@ -20,6 +20,21 @@ const POOL_FACTOR: u32 = 4;
 pub(crate) const MAX_DEPTH: u32 = 64;
 
 /// Answers queries about symbolic terms, given facts that are assumed to hold. Construction is cheap; results are memoized.
+///
+/// # Examples
+/// ```
+/// use pliant_sym::{Analyzer, Facts, Proof, SymArena};
+///
+/// let mut arena = SymArena::new();
+/// let var = arena.fresh_var("n");
+/// let (n, four) = (arena.var(var), arena.int(4));
+/// let rest = arena.floormod(n, four);
+/// let facts = Facts::new();
+/// let mut analyzer = Analyzer::new(&mut arena, &facts);
+/// assert_eq!(analyzer.const_int_bound(rest).hi(), Some(3));
+/// assert_eq!(analyzer.prove_lt(rest, four), Proof::Yes);
+/// assert_eq!(analyzer.prove_lt(n, four), Proof::Unknown);
+/// ```
 #[derive(Debug)]
 pub struct Analyzer<'a> {
     pub(crate) arena: &'a mut SymArena,

@@ -31,6 +31,19 @@ pub(crate) enum TermDraft<'a> {
 ///
 /// Cloning copies a few flat tables. Ids of existing terms remain valid in the clone. Terms that are created later exist only in
 /// the arena where they were created.
+///
+/// # Examples
+/// ```
+/// use pliant_sym::SymArena;
+///
+/// let mut arena = SymArena::new();
+/// let var = arena.fresh_var("n");
+/// let (n, one) = (arena.var(var), arena.int(1));
+/// let (next, also_next) = (arena.add(n, one), arena.add(one, n));
+/// assert_eq!(next, also_next);
+/// assert_eq!(arena.sub(next, n), one);
+/// assert_eq!(arena.evaluate(next, &|_| Some(7)), Ok(8));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct SymArena {
     nodes: Vec<Node>,

@@ -11,6 +11,20 @@ use crate::term_types::{CmpOp, Sym, SymKind, SymVar};
 /// clone at the end of the scope.
 ///
 /// Facts may contradict each other. Contradictory facts imply every predicate.
+///
+/// # Examples
+/// ```
+/// use pliant_sym::{Analyzer, Facts, SymArena};
+///
+/// let mut arena = SymArena::new();
+/// let var = arena.fresh_var("n");
+/// let (n, four) = (arena.var(var), arena.int(4));
+/// let mut facts = Facts::new();
+/// facts.assume_divisible(var, 8);
+/// let rest = arena.floormod(n, four);
+/// let zero = arena.int(0);
+/// assert!(Analyzer::new(&mut arena, &facts).prove_eq(rest, zero).is_yes());
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     var_ranges: FxHashMap<SymVar, Bound>,
