@@ -8,6 +8,17 @@ use crate::diagnostic::Diagnostic;
 
 /// The reason why a compilation failed: the user's program, an unsupported feature or a compiler
 /// bug.
+///
+/// # Examples
+/// ```
+/// use pliant_diag::{Diagnostic, Error, error_codes};
+///
+/// let error = Error::user(Diagnostic::error(error_codes::PL0203, "no variable 'z'"));
+/// assert_eq!(error.diagnostics().len(), 1);
+/// let bug = Error::internal("FuseOps", "a variable has no type");
+/// assert!(bug.diagnostics().is_empty());
+/// assert!(bug.to_string().starts_with("internal error in FuseOps: a variable has no type"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The program is invalid. Contains all errors found, at least one.

@@ -25,6 +25,15 @@ pub struct Label {
 }
 
 /// One error, warning or note about a program.
+///
+/// # Examples
+/// ```
+/// use pliant_diag::{Diagnostic, error_codes};
+///
+/// let diagnostic = Diagnostic::error(error_codes::PL0203, "no variable 'z'").in_function("main");
+/// assert!(diagnostic.is_error());
+/// assert_eq!(diagnostic.to_string(), "error[PL0203]: in function 'main': no variable 'z'");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The error code; see [`codes`](crate::error_codes).

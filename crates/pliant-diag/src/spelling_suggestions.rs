@@ -19,6 +19,14 @@ pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 }
 
 /// The hint "did you mean ...?" with the most similar candidate; `None` if no candidate is similar enough.
+///
+/// # Examples
+/// ```
+/// use pliant_diag::spelling_suggestions::did_you_mean;
+///
+/// let help = did_you_mean("mathmul", ["add", "matmul", "multiply"]);
+/// assert_eq!(help.as_deref(), Some("did you mean 'matmul'?"));
+/// ```
 pub fn did_you_mean<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,

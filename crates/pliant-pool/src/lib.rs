@@ -10,6 +10,13 @@
 //!
 //! [`Stages`] is a parallel job with a barrier between its stages. [`ThreadCaches`] are per-thread
 //! caches that other threads can empty.
+//!
+//! # Examples
+//! ```
+//! use pliant_pool::parallel_map;
+//!
+//! assert_eq!(parallel_map(vec![1, 2, 3], |x| x * x), [1, 4, 9]);
+//! ```
 
 mod chunk_claiming;
 mod compile_thread_pool;

@@ -24,6 +24,17 @@ const EMPTYING: u8 = 4;
 const YIELDS: usize = 1000;
 
 /// The list of the caches of all threads. Each cache contains a value of type `T`.
+///
+/// # Examples
+/// ```
+/// use pliant_pool::ThreadCaches;
+///
+/// static SCRATCH: ThreadCaches<Vec<f32>> = ThreadCaches::new();
+/// let cache = SCRATCH.claim();
+/// cache.enter().expect("the cache is not in use").resize(1024, 0.0);
+/// SCRATCH.empty(std::mem::take);
+/// assert!(cache.enter().expect("the cache is not in use").is_empty());
+/// ```
 pub struct ThreadCaches<T> {
     first: AtomicPtr<Node<T>>,
 }

@@ -21,6 +21,21 @@ const SPINS: usize = 40;
 const SPINS_PER_YIELD: usize = if cfg!(loom) { 1 } else { 2000 };
 
 /// A parallel job with a barrier between its stages. Threads run it by calling [`Stages::join`].
+///
+/// # Examples
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// use pliant_pool::Stages;
+///
+/// // Three rounds of a stage of four pieces and a stage of two pieces.
+/// let pieces = AtomicUsize::new(0);
+/// let piece = |_stage: usize, _index: usize| {
+///     pieces.fetch_add(1, Ordering::Relaxed);
+/// };
+/// assert!(Stages::new(3, &[4, 2], 1.0, &piece, &|| false).join());
+/// assert_eq!(pieces.load(Ordering::Relaxed), 18);
+/// ```
 pub struct Stages<'a, F, S> {
     stages: usize,
     counts: &'a [usize],

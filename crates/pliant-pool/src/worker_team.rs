@@ -20,6 +20,21 @@ type LoopBody<'a> = &'a (dyn Fn(Range<usize>) + Sync);
 ///
 /// A child of `fork` does not inherit the threads, so its first loop starts them again. If a loop body forks, the child must not
 /// return to that loop.
+///
+/// # Examples
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// use pliant_pool::Team;
+///
+/// let team = Team::new(2);
+/// let sum = AtomicUsize::new(0);
+/// // With a grain of 100 iterations, loops of fewer than 200 iterations run serially.
+/// team.parallel_for(1000, 100, &|range| {
+///     sum.fetch_add(range.sum::<usize>(), Ordering::Relaxed);
+/// });
+/// assert_eq!(sum.into_inner(), 499_500);
+/// ```
 pub struct Team {
     threads: usize,
     /// The worker threads, a pointer from `Box::into_raw`. The pointer is replaced once in each
