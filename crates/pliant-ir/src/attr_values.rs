@@ -111,6 +111,16 @@ impl AttrValue {
 
 /// The attributes of a call, in the order of the operator's declaration. Equal attributes are
 /// stored once per function.
+///
+/// # Examples
+/// ```
+/// use pliant_ir::{AttrValue, Attrs};
+///
+/// let mut attrs = Attrs::default().with("axis", AttrValue::Int(-1));
+/// attrs.set("axis", AttrValue::Int(1));
+/// assert_eq!(attrs.get("axis").and_then(AttrValue::as_int), Some(1));
+/// assert!(attrs.get("keepdims").is_none());
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Attrs(pub Vec<(Arc<str>, AttrValue)>);
 

@@ -55,6 +55,18 @@ impl From<tir::PrimFunc> for BaseFunc {
 }
 
 /// A module: functions by their global names, in the order of their definition. Clones share the functions.
+///
+/// # Examples
+/// ```
+/// use pliant_ir::IRModule;
+/// use pliant_ir::tir::PrimFunc;
+///
+/// let mut module = IRModule::new();
+/// module.insert("scale", PrimFunc::new());
+/// assert!(module.get("scale").is_some_and(|f| f.as_prim().is_some()));
+/// assert_eq!((module.relax_funcs().count(), module.prim_funcs().count()), (0, 1));
+/// assert_eq!(&*module.fresh_name("scale"), "scale1");
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct IRModule {
     /// The functions of the module, by name.

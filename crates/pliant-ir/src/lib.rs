@@ -14,6 +14,26 @@
 //!
 //! A function owns its arenas, so an id is only valid in its own function. Functions are cloned, transformed in parallel and
 //! dropped as a whole. The crate has no global state and no locks.
+//!
+//! # Examples
+//! ```
+//! use pliant_ir::DType;
+//! use pliant_ir::print::{PrintOptions, print_prim_func};
+//! use pliant_ir::tir::{ForKind, PrimFunc, StmtData};
+//!
+//! // A loop function that doubles the elements of a buffer of n elements.
+//! let mut f = PrimFunc::new();
+//! let (n, i) = (f.size_var("n"), f.size_var("i"));
+//! let (extent, index, min) = (f.var_expr(n), f.var_expr(i), f.int(0));
+//! let a = f.compact_buffer("A", vec![extent], DType::Float32);
+//! f.add_buffer_param("var_A", a);
+//! let x = f.load(a, &[index]);
+//! let doubled = f.add(x, x);
+//! let (body, kind, annotations) = (f.store(a, &[index], doubled), ForKind::Serial, Vec::new());
+//! f.body = f.add_stmt(StmtData::For { var: i, min, extent, kind, body, annotations });
+//! let text = print_prim_func("double", &f, &PrintOptions::default());
+//! assert!(text.contains("A[i] = A[i] + A[i]"));
+//! ```
 
 pub mod attr_names;
 pub mod attr_values;

@@ -18,6 +18,23 @@ pub(crate) const MAX_PER_FUNCTION: usize = 200;
 
 /// Finds all violations of the specification in a module, in the order of the text. The result is empty if the module is
 /// well-formed.
+///
+/// # Examples
+/// ```
+/// use pliant_ir::attr_names::GLOBAL_SYMBOL;
+/// use pliant_ir::op::NoOps;
+/// use pliant_ir::tir::PrimFunc;
+/// use pliant_ir::verify::verify_module;
+/// use pliant_ir::{AttrValue, IRModule};
+///
+/// let mut module = IRModule::new();
+/// for name in ["f", "g"] {
+///     let mut f = PrimFunc::new();
+///     f.attrs.insert(GLOBAL_SYMBOL.into(), AttrValue::str("f"));
+///     module.insert(name, f);
+/// }
+/// assert_eq!(verify_module(&module, &NoOps)[0].code, "PL0222");
+/// ```
 pub fn verify_module(module: &IRModule, ops: &dyn OpRegistry) -> Vec<Diagnostic> {
     let mut out = Vec::new();
     let mut symbols: FxHashMap<&str, &str> = FxHashMap::default();

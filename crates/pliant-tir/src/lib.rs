@@ -25,6 +25,26 @@
 //! | `strength_reduction` | ReduceStrength: replaces divisions that depend on a loop variable by counters |
 //! | `stack_guard` | runs recursive passes over deeply nested functions on threads with large stacks |
 //! | `lowered_form_verifier` | the definition of the lowered form, and its verifier |
+//!
+//! # Examples
+//! ```
+//! use pliant_ir::DType;
+//! use pliant_ir::tir::{ForKind, PrimFunc, StmtData};
+//!
+//! // A loop function that doubles the elements of a buffer of n elements.
+//! let mut f = PrimFunc::new();
+//! let (n, i) = (f.size_var("n"), f.size_var("i"));
+//! let (extent, index, min) = (f.var_expr(n), f.var_expr(i), f.int(0));
+//! let a = f.compact_buffer("A", vec![extent], DType::Float32);
+//! f.add_buffer_param("var_A", a);
+//! let x = f.load(a, &[index]);
+//! let doubled = f.add(x, x);
+//! let (body, kind, annotations) = (f.store(a, &[index], doubled), ForKind::Serial, Vec::new());
+//! f.body = f.add_stmt(StmtData::For { var: i, min, extent, kind, body, annotations });
+//! let lowered = pliant_tir::lower(&f)?;
+//! assert!(!f.is_flat() && lowered.is_flat());
+//! # Ok::<(), pliant_tir::LowerError>(())
+//! ```
 
 pub mod access_guards;
 pub mod accessed_region;

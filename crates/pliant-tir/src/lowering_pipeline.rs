@@ -146,11 +146,28 @@ pub(crate) fn is_scheduled(f: &PrimFunc) -> bool {
 }
 
 /// Returns the pass with the given name; `None` if there is none.
+///
+/// # Examples
+/// ```
+/// let pass = pliant_tir::pass("UnrollLoop").expect("a lowering pass");
+/// assert_eq!(pass.doc, "unroll loops marked unroll");
+/// assert!(pliant_tir::pass("NoSuchPass").is_none());
+/// ```
 pub fn pass(name: &str) -> Option<&'static PrimPass> {
     PASSES.iter().find(|p| p.name == name)
 }
 
 /// Runs all lowering passes on a copy of a function. After each pass, calls `observe` with the name of the pass and the function.
+///
+/// # Examples
+/// ```
+/// use pliant_ir::tir::PrimFunc;
+///
+/// let mut names = Vec::new();
+/// pliant_tir::lower_observed(&PrimFunc::new(), &mut |name, _| names.push(name))?;
+/// assert!(names.iter().eq(pliant_tir::PASSES.iter().map(|pass| &pass.name)));
+/// # Ok::<(), pliant_tir::LowerError>(())
+/// ```
 ///
 /// # Errors
 /// A pass fails, the result is not in lowered form, or the system cannot start a thread for a deeply nested function.

@@ -17,6 +17,26 @@ use crate::op::{InferError, NULL_VALUE, Op, OpRegistry};
 /// A builder of a graph function. Blocks are created as needed: [`begin_dataflow`](Self::begin_dataflow) and
 /// [`end_dataflow`](Self::end_dataflow) delimit dataflow blocks. Bindings outside of them are collected in blocks that are not
 /// dataflow blocks.
+///
+/// # Examples
+/// ```
+/// use pliant_ir::DType;
+/// use pliant_ir::op::NoOps;
+/// use pliant_ir::print::{PrintOptions, print_function};
+/// use pliant_ir::relax::{FunctionBuilder, TypeData};
+///
+/// let mut b = FunctionBuilder::new(&NoOps);
+/// let f = b.func_mut();
+/// let n = f.fresh_sym("n");
+/// let dims = vec![f.syms.var(n)];
+/// let ty = f.intern(TypeData::tensor(dims, DType::Float32));
+/// let x = b.param("x", ty);
+/// let x = b.func().var_expr(x);
+/// let pair = b.func_mut().tuple(&[x, x]);
+/// let func = b.finish(pair, None, true);
+/// let text = print_function("pair", &func, &NoOps, &PrintOptions::default());
+/// assert!(text.contains("return (x, x)"));
+/// ```
 pub struct FunctionBuilder<'r> {
     func: Function,
     ops: &'r dyn OpRegistry,
