@@ -14,6 +14,16 @@ use crate::object_code::{CreateProgramData, ObjectTarget};
 pub type KernelSource<'a> = (Arc<str>, &'a PrimFunc);
 
 /// Options of code generation for a whole compilation.
+///
+/// # Examples
+/// ```
+/// use pliant_codegen::CodegenOptions;
+///
+/// // Loops without polls of the interrupt flag, compiled on one thread.
+/// let options =
+///     CodegenOptions { check_interrupt: false, compile_threads: 1, ..CodegenOptions::default() };
+/// assert_eq!(options.dump_dir, None);
+/// ```
 #[derive(Clone, Debug)]
 pub struct CodegenOptions {
     /// The number of compilation threads. 0 selects the number of hardware threads of the machine.

@@ -13,6 +13,14 @@ pub struct Unsupported {
 }
 
 /// The reason why code generation failed.
+///
+/// # Examples
+/// ```
+/// use pliant_codegen::CodegenError;
+///
+/// let error = CodegenError::unsupported("main", "vectors of 3 lanes");
+/// assert!(error.to_string().ends_with("main: vectors of 3 lanes"));
+/// ```
 #[derive(Clone, Debug)]
 pub enum CodegenError {
     /// The functions use constructs that this backend cannot compile.

@@ -7,6 +7,18 @@ use pliant_ir::tir::{PrimFunc, Stmt, StmtData};
 pub const POLL_PERIOD_LOG2: u32 = 16;
 
 /// How often a counted loop polls the interrupt flag.
+///
+/// # Examples
+/// ```
+/// use pliant_codegen::interrupt_polling::PollFrequency;
+/// use pliant_ir::tir::PrimFunc;
+///
+/// // An outermost loop, and an inner loop of 8 iterations.
+/// let f = PrimFunc::new();
+/// let outer = PollFrequency::of_loop(&f, 0, None, f.body);
+/// let inner = PollFrequency::of_loop(&f, 1, Some(8), f.body);
+/// assert_eq!((outer, inner), (PollFrequency::EveryIteration, PollFrequency::Never));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PollFrequency {
     /// The loop polls in every iteration.

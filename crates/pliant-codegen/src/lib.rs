@@ -13,6 +13,22 @@
 //! | [`prologue_plan`] | how a loop function loads and checks its arguments |
 //!
 //! The input of a backend is *lowered* loop functions. `pliant_tir::lowered_form_verifier` defines this form.
+//!
+//! # Examples
+//! ```
+//! use pliant_codegen::{KernelSignature, ParamKind};
+//! use pliant_ir::DType;
+//! use pliant_ir::tir::PrimFunc;
+//!
+//! let mut f = PrimFunc::new();
+//! let shape = vec![f.int(4), f.int(8)];
+//! let a = f.compact_buffer("A", shape, DType::Float32);
+//! f.add_buffer_param("var_A", a);
+//! let signature = KernelSignature::of(&f).expect("the parameter has a buffer");
+//! let (name, kind) = &signature.params[0];
+//! assert_eq!(&**name, "A");
+//! assert_eq!(*kind, ParamKind::Tensor { dtype: DType::Float32, ndim: 2 });
+//! ```
 
 pub mod backend_trait;
 pub mod call_arguments;

@@ -15,6 +15,29 @@
 //! | `loop_tree`, `buffers` | what the primitives share |
 //!
 //! The names and the meaning are those of TVM's `tir.Schedule`.
+//!
+//! # Examples
+//! ```
+//! use pliant_ir::{DType, IRModule};
+//! use pliant_ops::te;
+//! use pliant_schedule::{Remainder, Schedule};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let n = te::var("n").expr();
+//! let x = te::placeholder(vec![n.clone()], DType::Float32, "x");
+//! let y = te::compute(vec![n], "y", |i| x.at(i) + x.at(i));
+//! let mut module = IRModule::new();
+//! module.insert("double", te::create_prim_func(&[(&x).into(), (&y).into()])?);
+//!
+//! let mut schedule = Schedule::new(module);
+//! let block = schedule.get_block("y", "double")?;
+//! let loops = schedule.get_loops(&block)?;
+//! let parts = schedule.split(&loops[0], &[None, Some(8)], Remainder::Predicate)?;
+//! schedule.vectorize(&parts[1])?;
+//! assert_eq!(schedule.get_loops(&block)?, parts);
+//! # Ok(())
+//! # }
+//! ```
 
 mod annotate;
 mod buffers;
