@@ -72,6 +72,29 @@ use code_target::CodeTarget;
 use compilation_unit::CompiledUnit;
 
 /// The LLVM code generator.
+///
+/// # Examples
+/// ```
+/// use pliant_codegen::{Backend, CodegenOptions};
+/// use pliant_exec::abi::KernelRuntime;
+/// use pliant_llvm::LlvmBackend;
+/// use pliant_ops::te;
+/// use pliant_tensor::{DType, Tensor};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let x = te::placeholder(vec![te::int(2)], DType::Float32, "x");
+/// let y = te::compute(vec![te::int(2)], "y", |i| x.at(i) + x.at(i));
+/// let double = pliant_tir::lower(&te::create_prim_func(&[(&x).into(), (&y).into()])?)?;
+/// let compiled = LlvmBackend::new().compile(&[("double".into(), &double)], &CodegenOptions::default())?;
+/// let entry = compiled.get("double").expect("the function was compiled").entry;
+/// let (x, y) = (Tensor::from_slice(&[2], &[1.0f32, 2.0])?, Tensor::zeros(&[2], DType::Float32)?);
+/// let words = [x.dl(), y.dl()].map(|tensor| std::ptr::from_ref(tensor) as u64);
+/// // SAFETY: the words match the signature of the function, and only this thread uses the tensors.
+/// assert_eq!(unsafe { entry(words.as_ptr(), &KernelRuntime::serial()) }, 0);
+/// assert_eq!(y.to_vec::<f32>()?, [2.0, 4.0]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Default)]
 pub struct LlvmBackend;
 
