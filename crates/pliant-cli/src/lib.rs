@@ -85,6 +85,14 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
 
 /// Runs the command line `args` (the program's name first), and prints to the streams `out` and `err` in place of standard output
 /// and standard error. Returns the exit code.
+///
+/// # Examples
+/// ```
+/// let (mut out, mut err) = (Vec::<u8>::new(), Vec::<u8>::new());
+/// let code = pliant_cli::run(["pliant".into(), "--version".into()], &mut out, &mut err);
+/// assert_eq!(code, pliant_cli::EXIT_OK);
+/// assert!(out.starts_with(b"pliant ") && err.is_empty());
+/// ```
 pub fn run(
     args: impl IntoIterator<Item = OsString>,
     out: &mut dyn Write,

@@ -135,6 +135,15 @@ pub fn extern_fns() -> &'static [ExternFn] {
 }
 
 /// Returns the function with this name, which is built in or registered by the application; `None` if there is none.
+///
+/// # Examples
+/// ```
+/// use pliant_kernels::{ExternTy, extern_fn};
+///
+/// let exp = extern_fn("pliant_exp_f32").expect("a built-in function");
+/// assert_eq!((exp.params, exp.result), (&[ExternTy::F32][..], ExternTy::F32));
+/// assert!(exp.from_script() && extern_fn("no_such_function").is_none());
+/// ```
 pub fn extern_fn(name: &str) -> Option<&'static ExternFn> {
     static INDEX: OnceLock<HashMap<&'static str, &'static ExternFn>> = OnceLock::new();
     let index = INDEX.get_or_init(|| extern_fns().iter().map(|f| (f.name, f)).collect());

@@ -23,6 +23,18 @@
 //! | `scratch_memory` | per-thread scratch memory that a kernel keeps between calls |
 //! | [`vector_math`] | elementary functions (such as `exp`) over slices |
 //! | [`tensor_argument_check`] | the check of a tensor argument of generated code |
+//!
+//! # Examples
+//! ```
+//! use pliant_kernels::{Gemm, library_gemm};
+//!
+//! let (a, b, mut c) = ([1.0f32, 2.0, 3.0, 4.0], [5.0f32, 6.0], [0.0f32; 2]);
+//! let (a, b, results) = ((a.as_ptr(), 2, 1), (b.as_ptr(), 1, 1), (c.as_mut_ptr(), 1, 1));
+//! let product = Gemm { m: 2, n: 1, k: 2, a, b, c: results, accumulate: false };
+//! // SAFETY: all elements are valid, and C overlaps neither A nor B.
+//! let status = unsafe { library_gemm().sgemm(&product) };
+//! assert_eq!((status, c), (0, [17.0, 39.0]));
+//! ```
 
 // Hot loops use indices: without link-time optimization, `zip` is not inlined into functions that enable more
 // instructions than the target, which made grouped convolution twenty times slower.
@@ -109,6 +121,23 @@ kernels! {
 }
 
 /// Returns the entry point of the kernel `name`, or `None`.
+///
+/// # Examples
+/// ```
+/// use pliant_exec::abi::{KernelRuntime, PACKED_INT, PACKED_MEMORY, PackedWord};
+///
+/// // A descriptor is an address, a data type (DLPack's code and bits of float32) and the dims.
+/// let (x, mut out) = ([0.0f32; 2], [0.0f32; 2]);
+/// let float32 = i64::from(u16::from_le_bytes([2, 32]));
+/// let memory = [[x.as_ptr() as i64, float32, 1, 2], [out.as_mut_ptr() as i64, float32, 1, 2]];
+/// let tensor = |at: usize| memory[at].as_ptr() as u64;
+/// let args = [(PACKED_MEMORY, tensor(0), 2), (PACKED_MEMORY, tensor(1), 2), (PACKED_INT, 0, 0)]
+///     .map(|(kind, word, len)| PackedWord { kind, word, len });
+/// let softmax = pliant_kernels::entry_of("softmax").expect("a declared kernel");
+/// // SAFETY: the arguments match the declaration of the kernel, and the memory is valid.
+/// let status = unsafe { softmax(&KernelRuntime::serial(), args.as_ptr(), 3) };
+/// assert!(status == 0 && out.iter().all(|y| (*y - 0.5).abs() < 1e-6));
+/// ```
 pub fn entry_of(name: &str) -> Option<Entry> {
     ENTRIES.iter().find(|(_, kernel, _)| *kernel == name).map(|(_, _, entry)| *entry)
 }
