@@ -56,6 +56,20 @@ pub(crate) struct Optimization {
 
 /// Registers an exit handler that stops LLVM's background compilations before the process exits. Compilations call this function. A
 /// program whose main thread does not compile calls it on its main thread, before other threads compile.
+///
+/// # Examples
+/// ```
+/// use pliant::{CompileOptions, compile, prepare_exit};
+///
+/// // The main thread only waits for a thread that compiles.
+/// prepare_exit();
+/// let compiler = std::thread::spawn(|| {
+///     let script = "@R.function\ndef main(x: R.Tensor((4,), \"float32\")):\n    return R.add(x, x)\n";
+///     let script = pliant::parse("double.py", script).map_err(|(error, _)| error);
+///     compile(script.expect("the script is valid").module, &CompileOptions::default()).is_ok()
+/// });
+/// assert!(compiler.join().expect("the thread does not panic"));
+/// ```
 pub fn prepare_exit() {
     pliant_llvm::process_lifetime::prepare();
 }

@@ -52,6 +52,26 @@ impl CompileStats {
 }
 
 /// Statistics of a model: how many programs were compiled for it, and how often it was run.
+///
+/// # Examples
+/// ```
+/// use pliant::{CompileOptions, Model, ModelStats, Tensor, Value};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let script = r#"
+/// @R.function
+/// def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+///     return R.add(x, x)
+/// "#;
+/// let module = pliant::parse("double.py", script).map_err(|(error, _)| error)?.module;
+/// let model = Model::compile(module, &CompileOptions::default())?;
+/// for n in [1usize, 4] {
+///     model.run("main", &[Value::Tensor(Tensor::from_slice(&[n as i64], &vec![1.0f32; n])?)])?;
+/// }
+/// assert_eq!(model.stats(), ModelStats { compilations: 1, runs: 2 });
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ModelStats {
     /// The number of programs that were compiled for the model: 1 for the model itself, which is compiled or loaded once for all

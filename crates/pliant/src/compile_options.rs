@@ -39,6 +39,18 @@ pub enum Target {
 }
 
 /// The environment variable that selects the code generator of [`Target::Auto`]: `cranelift`, `llvm` or `auto`.
+///
+/// # Examples
+/// ```
+/// use std::process::Command;
+///
+/// use pliant::{TIER_VARIABLE, Target};
+///
+/// // Another program, whose target `auto` means the first code generator of this build.
+/// let mut command = Command::new("inference-server");
+/// command.env(TIER_VARIABLE, Target::built_in()[0].name());
+/// assert!(command.get_envs().any(|(name, _)| name == "PLIANT_TIER"));
+/// ```
 pub const TIER_VARIABLE: &str = "PLIANT_TIER";
 
 impl Target {

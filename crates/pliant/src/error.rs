@@ -17,6 +17,23 @@ use pliant_pass::module_dump_files::write_new;
 use pliant_vm::VmError;
 
 /// The cause of an error and the phase in which it occurred: compiling, loading or running.
+///
+/// # Examples
+/// ```
+/// use pliant::{Error, ErrorKind, find_pass};
+///
+/// fn exit_code(error: &Error) -> i32 {
+///     match error.kind() {
+///         ErrorKind::Internal => 70,
+///         ErrorKind::Interrupted => 130,
+///         _ => 1,
+///     }
+/// }
+///
+/// assert_eq!(exit_code(&Error::Interrupted), 130);
+/// let Err(error) = find_pass("NoSuchPass") else { panic!("no such pass") };
+/// assert_eq!((error.kind(), exit_code(&error)), (ErrorKind::User, 1));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// The program or an option is wrong.

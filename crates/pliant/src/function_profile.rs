@@ -10,6 +10,19 @@ use std::time::{Duration, Instant};
 use pliant_vm::{CallEvent, CalleeKind, Instrument, RunOptions, Value, VirtualMachine, VmError};
 
 /// The calls of one function during a profile: their number, time, operations and bytes.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+///
+/// use pliant::CalleeProfile;
+///
+/// let time = Duration::from_millis(2);
+/// let matmul =
+///     CalleeProfile { name: "matmul".into(), calls: 1, time, flops: 4_000_000, bytes: 1_000_000 };
+/// assert!((matmul.gflops() - 2.0).abs() < 1e-9);
+/// assert!((matmul.gigabytes() - 0.5).abs() < 1e-9);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CalleeProfile {
     /// The name of the loop function, host function or builtin of the VM.
@@ -53,6 +66,20 @@ impl CalleeProfile {
 
 /// The time that each function took in several runs. `Display` prints a table; `{:.10}` limits it to ten functions. [`profile`]
 /// has an example.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+///
+/// use pliant::{CalleeProfile, Profile};
+///
+/// let time = Duration::from_millis(3);
+/// let matmul = CalleeProfile { name: "matmul".into(), calls: 2, time, ..CalleeProfile::default() };
+/// let profile = Profile { runs: 2, total: Duration::from_millis(4), callees: vec![matmul] };
+/// let table = format!("{profile:.10}");
+/// assert!(table.starts_with("2 runs, 2.0000 ms each"));
+/// assert!(table.contains("matmul"));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// The number of profiled runs.

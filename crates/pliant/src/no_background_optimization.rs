@@ -29,6 +29,20 @@ impl Optimization {
 }
 
 /// Does nothing, because this build has no background compilation that must be stopped.
+///
+/// # Examples
+/// ```
+/// use pliant::{CompileOptions, compile, prepare_exit};
+///
+/// // The main thread only waits for a thread that compiles.
+/// prepare_exit();
+/// let compiler = std::thread::spawn(|| {
+///     let script = "@R.function\ndef main(x: R.Tensor((4,), \"float32\")):\n    return R.add(x, x)\n";
+///     let script = pliant::parse("double.py", script).map_err(|(error, _)| error);
+///     compile(script.expect("the script is valid").module, &CompileOptions::default()).is_ok()
+/// });
+/// assert!(compiler.join().expect("the thread does not panic"));
+/// ```
 pub fn prepare_exit() {}
 
 /// Returns `None`, because builds with one code generator compile nothing in the background.

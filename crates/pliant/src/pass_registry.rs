@@ -12,6 +12,14 @@ use pliant_pool::parallel_map;
 use crate::error::Error;
 
 /// The level of the program that a pass transforms.
+///
+/// # Examples
+/// ```
+/// use pliant::{PassLevel, pass_list};
+///
+/// let loop_passes = pass_list().into_iter().filter(|pass| pass.level == PassLevel::Loop);
+/// assert!(loop_passes.map(|pass| pass.name).any(|name| name == "VectorizeLoop"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PassLevel {
     /// A pass on graph functions and the module.
@@ -25,6 +33,16 @@ pub enum PassLevel {
 }
 
 /// The description of a pass in [`pass_list`].
+///
+/// # Examples
+/// ```
+/// use pliant::{PassEntry, pass_list};
+///
+/// let passes: Vec<PassEntry> = pass_list();
+/// let fuse = passes.iter().find(|pass| pass.name == "FuseOps").expect("a graph pass");
+/// assert_eq!(fuse.phase, Some("fuse"));
+/// assert_eq!(fuse.doc, "Group calls of loop functions that can be fused");
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct PassEntry {
     /// The name of the pass.

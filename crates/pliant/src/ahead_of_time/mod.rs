@@ -16,6 +16,18 @@ use crate::compiled_module::CompiledModule;
 use crate::error::Error;
 
 /// The kind of file that [`export_library`] writes.
+///
+/// # Examples
+/// ```
+/// use pliant::Emit;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// assert_eq!(Emit::parse("shared")?, Emit::Shared);
+/// assert!(Emit::parse("dll").is_err());
+/// assert_eq!(Emit::ALL.map(Emit::name), ["obj", "static", "shared", "exe"]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Emit {
     /// A relocatable object file, for a linker.
@@ -57,6 +69,19 @@ impl Emit {
 }
 
 /// Options of [`export_library`].
+///
+/// # Examples
+/// ```
+/// use pliant::{ExportOptions, Target};
+///
+/// // Code for all CPUs of the level x86-64-v3, with the code generator that this build prefers.
+/// let options = ExportOptions {
+///     target_triple: Some("x86_64-unknown-linux-gnu".into()),
+///     target_cpu: Some("x86-64-v3".into()),
+///     ..ExportOptions::default()
+/// };
+/// assert_eq!(options.code_generator, Target::Auto);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct ExportOptions {
     /// The code generator. [`Target::Auto`] selects LLVM if it is built in, otherwise Cranelift.
