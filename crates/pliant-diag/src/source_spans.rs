@@ -76,6 +76,17 @@ impl Entry {
 }
 
 /// The source files of one compilation. Clones share the texts.
+///
+/// # Examples
+/// ```
+/// use pliant_diag::{SourceFile, SourceMap, Span};
+///
+/// let mut sources = SourceMap::new();
+/// let text = "x = 1\ny = 2\n".into();
+/// let file = sources.add(SourceFile { name: "model.py".into(), text, first_line: 1, dedent: 0 });
+/// // The variable `y` is at the start of the second line.
+/// assert_eq!(sources.line_column(Span { file, start: 6, end: 7 }), Some((2, 1)));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
     files: Vec<Entry>,

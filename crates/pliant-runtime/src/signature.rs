@@ -35,6 +35,22 @@ impl std::fmt::Display for Dim {
 }
 
 /// The parameters and the result of a function.
+///
+/// # Examples
+/// ```
+/// use pliant_runtime::{Dim, Signature, ValueInfo};
+///
+/// let value = |name: &str| ValueInfo {
+///     name: name.into(),
+///     ty: r#"R.Tensor(("n", 4), dtype="float32")"#.into(),
+///     dtype: Some("float32".into()),
+///     shape: Some(vec![Dim::Symbolic("n".into()), Dim::Constant(4)]),
+/// };
+/// let (name, inputs, output) = ("main".into(), vec![value("x"), value("w")], value(""));
+/// let (input_names, output_names, default_inputs) = (Vec::new(), Vec::new(), Vec::new());
+/// let main = Signature { name, inputs, output, input_names, output_names, default_inputs };
+/// assert_eq!(main.feed_names(), ["x", "w"]);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signature {
     /// The name of the function.

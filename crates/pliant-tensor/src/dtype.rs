@@ -7,6 +7,16 @@ use std::str::FromStr;
 ///
 /// It is displayed and parsed as `float32`, `int64`, `bool`, `bfloat16` and so on. The numbering (`as u8`) is part of the
 /// executable format, so new types must be appended.
+///
+/// # Examples
+/// ```
+/// use pliant_tensor::DType;
+///
+/// let dtype: DType = "bfloat16".parse().expect("the name of a type");
+/// assert_eq!(dtype, DType::BFloat16);
+/// assert_eq!(dtype.to_string(), "bfloat16");
+/// assert!("float33".parse::<DType>().is_err());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum DType {

@@ -42,6 +42,16 @@ impl From<CheckFailure> for CheckKind {
 }
 
 /// The reason why loading an executable or invoking a function failed.
+///
+/// # Examples
+/// ```
+/// use pliant_vm::VmError;
+///
+/// // The error of a packed function.
+/// let error = VmError::external("x is not a tensor");
+/// assert_eq!(error.to_string(), "x is not a tensor");
+/// assert!(error.trace().is_empty() && !error.is_internal());
+/// ```
 #[derive(Debug)]
 pub enum VmError {
     /// The executable calls functions that do not exist.

@@ -31,7 +31,7 @@ use pliant_vm::VmError;
 /// }
 ///
 /// assert_eq!(exit_code(&Error::Interrupted), 130);
-/// let Err(error) = find_pass("NoSuchPass") else { panic!("no such pass") };
+/// let Err(error) = find_pass("NoSuchPass") else { panic!("the pass should not exist") };
 /// assert_eq!((error.kind(), exit_code(&error)), (ErrorKind::User, 1));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
