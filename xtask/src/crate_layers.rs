@@ -1,7 +1,7 @@
-//! Checks that crates depend only on crates of lower layers. ARCHITECTURE.md describes the layers of the workspace.
+//! Checks the dependencies between crates against their layers, which ARCHITECTURE.md describes.
 //!
-//! A crate may depend on crates of lower layers, and on the crates of its own layer that its entry lists. Development
-//! dependencies are not checked, since tests may use any crate.
+//! A crate may depend on crates of lower layers, and on the crates of its own layer that its entry lists. The crates that run
+//! programs must not depend on crates of the compiler. Development dependencies are not checked, since tests may use any crate.
 
 use std::path::Path;
 

@@ -2,11 +2,11 @@
 //!
 //! | command | action |
 //! |---|---|
-//! | `layers` | fails if a crate depends on a crate of a higher layer |
+//! | `layers` | fails if a crate depends on a crate of a higher layer, or on one of its own layer that its entry in `crate_layers.rs` does not list, or if a crate that runs programs depends on the compiler |
 //! | `tidy` | fails on files, functions and lines that are too long, and on files that lack a module comment, contain a path of a development machine, or name a missing source file |
 //! | `publish` | fails if a public crate lacks metadata or a README, or cannot be packaged |
 //! | `check` | all of these |
-//! | `ci` | runs `make test`, `make rust-example`, `make deny`, `make docs`, `make models` and `make race`, and prints the numbers of tests |
+//! | `ci` | runs `make test`, `make rust-example`, `make llvm-test-if-possible`, `make deny`, `make docs`, `make models` and `make race`, and prints the numbers of tests |
 
 mod ci;
 mod crate_layers;
