@@ -1,4 +1,9 @@
-"""The operators under `R.vm`, generated from their declarations (see docs/reference/operators.md). A test compares both."""
+"""The operators under `R.vm`, generated from their declarations (see docs/reference/operators.md). A test compares both.
+
+A call with invalid operands or attributes raises `CompileError`, when it is created or when its operand types become known.
+Conditions that depend on values or on symbolic sizes are checked when the program runs. In the lists of data types, "as" means
+the type of another operand; a scalar adopts it.
+"""
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias
