@@ -543,7 +543,7 @@ def test_export_library_names_what_is_wrong(tmp_path: Path) -> None:
         pliant.export_library(model, tmp_path / "missing" / "layer.so")
     with pytest.raises(pliant.UnsupportedError, match="code for the CPU 'i386' cannot be generated; use one of"):
         pliant.export_library(model, tmp_path / "layer.o", target_cpu="i386")
-    with pytest.raises(pliant.UnsupportedError, match="no code generator for 'pdp11-dec-unix'"):
+    with pytest.raises(pliant.UnsupportedError, match="no code generator for the target 'pdp11-dec-unix'"):
         pliant.export_library(model, tmp_path / "layer.o", target_triple="pdp11-dec-unix")
     with pytest.raises(pliant.CompileError, match=r"the run-time library .*missing\.a does not exist"):
         pliant.export_library(model, tmp_path / "layer.so", runtime_library=tmp_path / "missing.a")

@@ -83,5 +83,5 @@ def test_large_tensors_use_all_threads():
 def test_empty_axis():
     model = pliant.compile(module(relax.op.argmax, 2, 1))
     assert model(np.zeros((0, 3), "float32")).shape == (0,)
-    with pytest.raises(pliant.PliantError, match="the reduced axis is empty"):
+    with pytest.raises(pliant.PliantError, match="the reduced axis of x has size 0"):
         model(np.zeros((3, 0), "float32"))

@@ -117,9 +117,9 @@ def test_sums_of_bools_are_counts() -> None:
 def test_max_of_empty_tensors_is_an_error(name: str, exec_mode: str) -> None:
     vm = relax.VirtualMachine(relax.build(graph("float32", f"R.{name}(x, axis=1)")))
     assert vm["main"](np.zeros((0, 3), "float32")).shape == (0,)
-    with pytest.raises(pliant.ShapeError, match=f"relax.{name}: the reduced axis is empty"):
+    with pytest.raises(pliant.ShapeError, match=f"relax.{name}: the reduced axis of x has size 0"):
         vm["main"](np.zeros((3, 0), "float32"))
-    with pytest.raises(pliant.PliantError, match="the reduced axis is empty"):
+    with pytest.raises(pliant.PliantError, match="the reduced axis of x has size 0"):
         pliant.compile(from_source(f'@R.function\ndef main(x: R.Tensor((3, 0), "float32")):\n    return R.{name}(x, axis=1)\n'))
 
 

@@ -149,7 +149,7 @@ def test_invalid_scans() -> None:
     first = te.compute((1, 3), lambda t, i: tir.const(0.0))
     with pytest.raises(pliant.CompileError, match="dim 1 of s is 3, but dim 1 of its update is 5"):
         te.scan(first, wide, state)
-    with pytest.raises(pliant.CompileError, match="got 1 states, 2 initial values"):
+    with pytest.raises(pliant.CompileError, match="the scan has 1 states, 2 initial values"):
         te.scan([first, first], [state], [state])
 
 

@@ -58,7 +58,7 @@ def test_skipped_operators_are_kept() -> None:
 
 
 def test_unknown_operators_are_rejected() -> None:
-    with pytest.raises(ValueError, match="no operator is called 'relax.ad'"):
+    with pytest.raises(ValueError, match="there is no operator 'relax.ad'"):
         relax.transform.LegalizeOps({"relax.ad": as_product})
 
 

@@ -404,15 +404,21 @@ mod tests {
         gaps.input.extend([String::new(), String::new()]);
         assert_eq!(error(&gaps, 13), "");
         gaps.input[0].clear();
-        assert_eq!(error(&gaps, 13), "input 0 is missing");
-        assert_eq!(error(&node("Add", 1, &[]), 14), "input 1 is missing");
-        assert_eq!(error(&node("Concat", 0, &["axis"]), 13), "input 0 is missing");
+        assert_eq!(error(&gaps, 13), "input 0 is missing, but the operator requires it");
+        assert_eq!(
+            error(&node("Add", 1, &[]), 14),
+            "input 1 is missing, but the operator requires it"
+        );
+        assert_eq!(
+            error(&node("Concat", 0, &["axis"]), 13),
+            "input 0 is missing, but the operator requires it"
+        );
         let mut sums = node("QLinearAdd", 7, &[]);
         sums.domain = Some("com.microsoft".into());
         sums.input[2].clear();
         assert_eq!(error(&sums, 1), "");
         sums.input[3].clear();
-        assert_eq!(error(&sums, 1), "input 3 is missing");
+        assert_eq!(error(&sums, 1), "input 3 is missing, but the operator requires it");
         assert!(
             error(&node("Slice", 1, &["starts", "ends"]), 13).contains("no attribute 'starts'")
         );

@@ -34,7 +34,7 @@ def test_limits_can_be_set() -> None:
         (Limits(decoded_bytes=100), "more than 100 bytes"),
         (Limits(nodes=2), "has 3 nodes"),
         (Limits(tensor_bytes=3), "the tensor has 4 bytes"),
-        (Limits(seconds=0), "longer than 0 seconds"),
+        (Limits(seconds=0), "longer than the limit of 0 seconds"),
     ):
         with pytest.raises(pliant.CompileError, match=words):
             from_onnx(path, limits=limits)

@@ -373,7 +373,7 @@ pub fn get_op(name: &str) -> Result<OpFunction> {
     match registry.lookup(&full) {
         Some(op) => Ok(OpFunction { op, sig: op_signature(op)? }),
         None => Err(Error::Value(format!(
-            "there is no operator '{name}' (help: full names, such as 'relax.add')"
+            "there is no operator '{name}' (help: write the full name, such as 'relax.add')"
         ))),
     }
 }

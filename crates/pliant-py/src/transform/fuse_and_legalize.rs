@@ -27,7 +27,7 @@ pub fn legalize_ops_pass(skip_ops: Option<Vec<String>>, enable_warning: bool) ->
     let ops = pliant_ops::registry();
     if let Some(name) = skip.iter().find(|n| pliant_ir::OpRegistry::lookup(ops, n).is_none()) {
         return Err(Error::Value(format!(
-            "no operator is called '{name}' (help: full names, such as 'relax.add')"
+            "there is no operator '{name}' (help: write the full name, such as 'relax.add')"
         )));
     }
     let skip = skip.into_iter().collect();

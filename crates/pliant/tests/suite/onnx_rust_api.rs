@@ -133,5 +133,5 @@ fn import_limits_are_enforced() {
     assert!(error_of(Limits { file_bytes: 100, ..all }).contains("the limit is 100"));
     assert!(error_of(Limits { decoded_bytes: 1000, ..all }).contains("once it is decoded"));
     let time = Some(std::time::Duration::ZERO);
-    assert!(error_of(Limits { time, ..all }).contains("longer than 0 seconds"));
+    assert!(error_of(Limits { time, ..all }).contains("longer than the limit of 0 seconds"));
 }
