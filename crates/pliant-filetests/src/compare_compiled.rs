@@ -77,8 +77,12 @@ fn compare_outcomes(
             compare_values(a, &b, "the result (interpreted, then compiled)")
         }
         (Err(_), Err(_)) => Ok(()),
-        (Ok(_), Err(e)) => Err(format!("the function fails, but the interpreter succeeds: {e}")),
-        (Err(e), Ok(_)) => Err(format!("the function succeeds, but the interpreter fails: {e}")),
+        (Ok(_), Err(e)) => {
+            Err(format!("the compiled function fails, but the interpreter succeeds: {e}"))
+        }
+        (Err(e), Ok(_)) => {
+            Err(format!("the compiled function succeeds, but the interpreter fails: {e}"))
+        }
     }
 }
 

@@ -325,7 +325,7 @@ fn operand<'f>(f: &'f PrimFunc, args: &mut &'f [Expr]) -> Result<KernelOperand<'
     let rank = rank.ok_or_else(|| format!("its view has more than {MAX_RANK} dims"))?;
     let (view, rest) = rest.split_at_checked(1 + 2 * rank).ok_or_else(missing)?;
     if !f.buffer(buffer).strides.is_empty() {
-        return Err("its view must be over a buffer without strides".to_string());
+        return Err("its `T.view` must be of a buffer whose rows are adjacent, but the buffer is declared with strides".to_string());
     }
     if view.iter().any(|&e| f.expr_ty(e) != Ty::I64) {
         return Err("the offset, dims and strides of its view must be int64".to_string());

@@ -32,7 +32,8 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["gvar", "args", "tir_vars?"])
     .attrs(INPLACE_ATTR)
     .errors(
-        "`inplace_indices` does not have one entry per output, names an input twice or one of another type, or names no input",
+        "`inplace_indices` does not have one entry per output, or an entry is not the index of an input, is that of another \
+        entry, or that of an input whose type differs from the output",
     ),
     OpDecl::new(
         "relax.call_dps_packed",
@@ -55,7 +56,8 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["func", "*args: scalar"])
     .attrs(INPLACE_ATTR)
     .errors(
-        "`inplace_indices` does not have one entry per output, names an input twice or one of another type, or names no input",
+        "`inplace_indices` does not have one entry per output, or an entry is not the index of an input, is that of another \
+        entry, or that of an input whose type differs from the output",
     ),
     OpDecl::new(
         "relax.call_builtin_with_ctx",

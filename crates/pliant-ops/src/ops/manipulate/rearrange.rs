@@ -153,7 +153,7 @@ fn grid_dims(ctx: &InferCtx<'_>, count: usize) -> Result<Vec<usize>, InferError>
 fn infer_meshgrid(ctx: &mut InferCtx<'_>) -> InferResult {
     let Some(parts) = ctx.tensors(0)? else { return Ok(ctx.func.intern(TypeData::Any)) };
     if parts.is_empty() {
-        return Err(ctx.error("tensors must hold at least one vector"));
+        return Err(ctx.error("the tuple `tensors` is empty, but meshgrid requires at least one vector of coordinates"));
     }
     let along = grid_dims(ctx, parts.len())?;
     let one = ctx.func.syms.int(1);
