@@ -23,7 +23,7 @@ pub enum ExecError {
     Invalid {
         /// The function that violates the rule, with the instruction if known: `main` or `main, instruction 3`.
         location: String,
-        /// A description of the violated rule.
+        /// A sentence that states which rule of the bytecode the program violates, and how.
         message: String,
     },
     /// The file could not be read or written.

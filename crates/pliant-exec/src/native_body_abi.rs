@@ -66,8 +66,8 @@ pub struct BodyContext {
     /// The address of the VM's attention word, a counter that is incremented on every interrupt. Machine code reads the word
     /// before every call and every backward jump.
     pub attention: *const AtomicU64,
-    /// The last value of the attention word that the VM has handled. If the attention word differs, the machine code returns
-    /// [`ATTENTION`].
+    /// The last value of the attention word (the counter of interrupts, [`BodyContext::attention`]) that the VM has handled. If the
+    /// attention word differs, the machine code returns [`ATTENTION`].
     pub seen: u64,
     /// The VM functions that the machine code of bytecode functions may call.
     pub entries: *const BodyEntries,

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 pub enum Value {
     /// The absence of a value: `R.null_value()`.
     None,
-    /// A tensor, whose memory clones of the value share.
+    /// A tensor. Clones of the value share its memory.
     Tensor(Tensor),
     /// A shape: the sizes of its dims.
     Shape(Arc<[i64]>),

@@ -23,7 +23,8 @@ const SEARCH_TIME_LIMIT: Duration = Duration::from_secs(2);
 /// The ranks that are tried for values without a declared type, in this order.
 const TRIED_RANKS: [usize; 6] = [2, 3, 4, 1, 0, 5];
 
-/// Writes a reduced model for each finding that a reduced model reproduces. Returns the paths of the files.
+/// Tries to reduce the model for each finding (a problem that the import has reported), and writes each reduced model with which
+/// the import reports the same problem. Returns the paths of the files.
 ///
 /// # Errors
 /// If the directory or a file cannot be written.

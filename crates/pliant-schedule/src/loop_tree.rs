@@ -299,8 +299,8 @@ pub(crate) fn outermost(f: &PrimFunc, path: &[Stmt]) -> Option<Stmt> {
     Some(around.iter().copied().find(|&s| !is_wrapper(s)).unwrap_or(*last))
 }
 
-/// Returns the outermost statement around a block, or the block itself, without allocations, root blocks and sequences
-/// ([`outermost`]).
+/// Returns the outermost statement around a block that is neither an allocation nor a root block nor a sequence, such as its
+/// outermost loop; the block itself if there is none ([`outermost`]).
 pub(crate) fn outermost_statement(f: &PrimFunc, block: &str) -> Step<Stmt> {
     let path = path_to_block(f, block)?;
     outermost(f, &path).ok_or_else(|| format!("the block '{block}' has no statements"))

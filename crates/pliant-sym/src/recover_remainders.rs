@@ -87,8 +87,8 @@ impl SymArena {
         changed
     }
 
-    /// Lists the ways to write the quotient `x // C` of `site` as a quotient of a dividend and a divisor: as itself and, for each
-    /// other quotient `e = y // c` in `sites` that has the same cofactor and for which `x == y + k * c`, as `(e + k) // (C / c)`.
+    /// Lists equal forms of the quotient `x // C` of `site`: itself and, for each other quotient `e = y // c` in `sites` that is
+    /// multiplied by the same factors and for which `x == y + k * c`, the form `(e + k) // (C / c)`.
     fn readings(
         &self,
         sites: &[QuotientSite],

@@ -74,8 +74,8 @@ pub fn is_short() -> bool {
 pub fn check_available(bytes: usize) -> Result<(), TensorError> {
     assert!(bytes > 0, "the size of the allocation must be positive");
     let layout = Layout::array::<u8>(bytes).expect("the size of the allocation must fit in isize");
-    // SAFETY: the size of the layout is not zero. Without `black_box`, the optimizer would remove the allocation and assume that it
-    // succeeded.
+    // Without `black_box`, the optimizer would remove the allocation and assume that it succeeded.
+    // SAFETY: the size of the layout is not zero.
     let block = black_box(unsafe { System.alloc(layout) });
     if block.is_null() {
         return Err(TensorError::OutOfMemory { bytes });

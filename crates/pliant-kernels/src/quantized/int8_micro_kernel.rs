@@ -8,9 +8,9 @@
 //! them as 16-bit integers, because the instruction that multiplies bytes saturates. Other machines
 //! use scalar code.
 //!
-//! For measurements, see "8-bit integers" in `docs/internals/measurements/quantized.md`. The
-//! micro-kernel computes the cases with few rows. On machines without tile registers, it computes
-//! all cases; the page states their rates, too.
+//! For measurements, see "8-bit integers" in `docs/internals/measurements/quantized.md`. On machines
+//! with AMX, this micro-kernel computes only the matmuls with few rows; on other machines, it
+//! computes all matmuls of that page.
 
 use crate::matmul::micro_kernel::ROWS;
 use pliant_machine::isa::{Isa, Vectors};

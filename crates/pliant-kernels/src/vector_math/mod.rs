@@ -197,7 +197,7 @@ fn address(function: &VectorMathFunction, isa: Isa) -> usize {
 /// maximum.
 ///
 /// # Panics
-/// There is no such function. A test checks that all declared functions exist.
+/// If there is no such function. A test checks that all declared functions exist.
 fn accumulation<F: Binary>(dtype: DType, isa: Isa) -> usize {
     match dtype {
         DType::Float32 => slice_loops::accumulate_f32::<F>(isa) as usize,
@@ -209,7 +209,7 @@ fn accumulation<F: Binary>(dtype: DType, isa: Isa) -> usize {
 /// Returns the address of the function that converts slices of type `from` to type `to`.
 ///
 /// # Panics
-/// There is no such function. A test checks that all declared functions exist.
+/// If there is no such function. A test checks that all declared functions exist.
 fn conversion(from: DType, to: DType, isa: Isa) -> usize {
     use half_conversions::{narrow_bf16, select_f16_to_f32, select_f32_to_f16, widen_bf16};
     use integer_conversions::to_integer;

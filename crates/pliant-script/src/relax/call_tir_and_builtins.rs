@@ -1,5 +1,5 @@
-//! Parses calls of constructs that are expressions: mainly calls of loop functions, packed
-//! functions and builtins (`call_tir`, `call_packed` and similar), in all dialects.
+//! Parses the calls that are expressions of their own instead of operators: mainly calls of loop
+//! functions, packed functions and builtins (`call_tir`, `call_packed` and similar), in all dialects.
 
 use pliant_ir::op::{CALL_BUILTIN_WITH_CTX, CALL_DPS_PACKED, CALL_PURE_PACKED, CALL_TIR};
 use pliant_ir::relax::{Expr as IrExpr, ExprData, TensorShape, Type, TypeData};

@@ -164,8 +164,8 @@ impl BlockedStage {
         f.add(row, along)
     }
 
-    /// Emits the copy of a block of an operand: loops over strips of the last axis, around loops over the points of the
-    /// axis `across`.
+    /// Emits the copy of a block of an operand to the buffer `to`. The outer loops run over strips of the last axis, the inner
+    /// loops over `points` positions of `axis`, from `first` on.
     fn copy(
         &self,
         f: &mut PrimFunc,

@@ -84,7 +84,8 @@ pub(super) fn scores_problem(cx: &RewriteCx<'_>, e: Expr) -> &'static str {
 /// The state of the search: the operators on the scores that have been matched so far, from the softmax towards the matmul.
 #[derive(Clone, Default)]
 struct ScoreMatch {
-    /// The tensors that are added to the attention scores; `None` for a tensor that is rounded when it is added.
+    /// The tensors that are added to the attention scores. An entry is `None` if the scores are 16-bit floats and the tensor has
+    /// another type, because its elements are then rounded before they are added.
     sums: Vec<Option<Expr>>,
     /// The number of masks on the attention scores that the search has matched so far.
     num_masks: usize,

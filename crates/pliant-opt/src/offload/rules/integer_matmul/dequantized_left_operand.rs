@@ -17,7 +17,8 @@ pub(in crate::offload::rules) struct QuantizedLeft {
     pub zero: Option<ZeroPoint>,
     /// The float32 scale by which the integers minus the zero point are multiplied.
     pub scale: Expr,
-    /// Whether a scale or zero point of rank 1 has one element for each row, instead of broadcasting along the last dim.
+    /// Whether the elements of a scale or zero point of rank 1 belong to the rows of the operand. Otherwise, they belong to its
+    /// columns.
     pub has_row_vectors: bool,
     /// Maximum possible magnitude of an integer minus its zero point.
     pub max_magnitude: i64,
