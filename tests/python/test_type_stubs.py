@@ -37,6 +37,26 @@ def runtime_parameters(obj: Any) -> list[str] | None:
         return None
 
 
+def undocumented(node: ast.Module | ast.ClassDef, prefix: str) -> list[str]:
+    """Returns the names of the public classes, functions and methods without docstring in a module or class."""
+    names = []
+    for item in node.body:
+        if not isinstance(item, ast.ClassDef | ast.FunctionDef) or item.name.startswith("_"):
+            continue
+        repeats = any(ast.unparse(d) == "overload" or ast.unparse(d).endswith(".setter") for d in item.decorator_list)
+        if not repeats and ast.get_docstring(item) is None:
+            names.append(f"{prefix}.{item.name}")
+        if isinstance(item, ast.ClassDef):
+            names += undocumented(item, f"{prefix}.{item.name}")
+    return names
+
+
+def test_public_names_have_docstrings() -> None:
+    package = Path(pliant.__file__).parent
+    files = [*package.rglob("*.py"), *package.rglob("*.pyi")]
+    assert [name for file in files for name in undocumented(ast.parse(file.read_text()), file.stem)] == []
+
+
 @pytest.mark.parametrize(("file", "module"), MODULES)
 def test_stubs_match_the_module(file: str, module: ModuleType) -> None:
     tree = ast.parse((STUBS / file).read_text())
