@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -154,6 +155,40 @@ def test_8_bit_floats_are_moved_and_converted(saturate: int) -> None:
     x = np.array([[0.3, -1.06, 1e9], [np.nan, 2**-9, 464.0]], np.float32)
     beyond = 448.0 if saturate else np.nan
     np.testing.assert_array_equal(run(model, x), np.array([[0.3125, -1.0, beyond], [np.nan, 2**-9, 448.0]]).T)
+
+
+NARROW_FLOATS = {
+    TensorProto.FLOAT8E4M3FN: ml_dtypes.float8_e4m3fn,
+    TensorProto.FLOAT8E4M3FNUZ: ml_dtypes.float8_e4m3fnuz,
+    TensorProto.FLOAT8E5M2: ml_dtypes.float8_e5m2,
+    TensorProto.FLOAT8E5M2FNUZ: ml_dtypes.float8_e5m2fnuz,
+    TensorProto.FLOAT4E2M1: ml_dtypes.float4_e2m1fn,
+}
+
+
+@pytest.mark.parametrize("saturate", [0, 1])
+@pytest.mark.parametrize("to", NARROW_FLOATS)
+def test_casts_to_narrow_floats_round_to_nearest_even(to: int, saturate: int) -> None:
+    """Compares all float16 numbers, all midpoints between adjacent numbers of the type, and their neighbours."""
+    narrow = NARROW_FLOATS[to]
+    largest = float(ml_dtypes.finfo(narrow).max)
+    if to == TensorProto.FLOAT4E2M1 and not saturate:
+        pytest.skip("float4e2m1 has no infinity or NaN: its conversions always saturate")
+    codes = np.arange(256 if to != TensorProto.FLOAT4E2M1 else 16, dtype=np.uint8).view(narrow).astype(np.float32)
+    numbers = np.unique(codes[np.isfinite(codes)])
+    middles = (numbers[1:] + numbers[:-1]) / 2
+    halves = np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32)
+    edges = np.array([3e38, 1e-45, largest * 1.03125, largest * 1.0625, np.inf, np.nan], np.float32)
+    x = np.concatenate([numbers, middles, np.nextafter(middles, np.inf), np.nextafter(middles, -np.inf), halves, edges, -edges])
+    attrs = {"to": to, "saturate": saturate} if to != TensorProto.FLOAT4E2M1 else {"to": to}
+    nodes = [node("Cast", "x", "c", **attrs), node("Cast", "c", "y", to=FLOAT)]
+    with np.errstate(invalid="ignore"):
+        want = (np.clip(x, -largest, largest) if saturate else x).astype(narrow).astype(np.float32)
+    if to == TensorProto.FLOAT4E2M1:
+        x, want = x[~np.isnan(x)], want[~np.isnan(x)]
+    got = run(model_of(nodes, {"x": ["n"]}, ["y"], opset=23), x)
+    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(np.signbit(got)[~np.isnan(want)], np.signbit(want)[~np.isnan(want)])
 
 
 def test_arithmetic_on_8_bit_floats_is_rejected() -> None:

@@ -49,8 +49,6 @@ pub const CHAIN_STACK: &str = "pliant.chain.stack";
 /// The function that converts a chain (the linked list of values that the iterations of a loop collect) to a sequence. Arguments:
 /// `chain or none`.
 pub const CHAIN_SEQUENCE: &str = "pliant.chain.sequence";
-/// The function that reinterprets the bits of elements as another type of the same width. Arguments: `tensor, element type`.
-pub const BITCAST: &str = "pliant.bitcast";
 /// The function that computes the determinants of the matrices in the last two dims of a tensor. Arguments: `tensor`.
 pub const DET: &str = "pliant.det";
 /// The function that checks that the input `name` has the given type, such as `sequence(float32[2, ?])` or `optional(int64)`, and
@@ -74,7 +72,6 @@ pub const ALL: &[&str] = &[
     CHAIN_PUSH,
     CHAIN_STACK,
     CHAIN_SEQUENCE,
-    BITCAST,
     DET,
     INPUT,
     NODE,

@@ -112,24 +112,6 @@ impl FloatFormat {
         };
         if negative { -number } else { number }
     }
-
-    /// The thresholds for rounding a positive number: its bit pattern is the number of thresholds
-    /// below it. A threshold is the midpoint between two adjacent numbers; ties round to the even
-    /// bit pattern.
-    fn thresholds(&self, saturate: bool) -> Vec<f32> {
-        let last = if saturate { self.largest - 1 } else { self.largest };
-        let last_step = |code: u8| {
-            self.decode(self.largest) - self.decode(self.largest - 1) + self.decode(code)
-        };
-        (0..=last)
-            .map(|code| {
-                let next =
-                    if code == self.largest { last_step(code) } else { self.decode(code + 1) };
-                let middle = (self.decode(code) + next) / 2.0;
-                if code % 2 == 0 { middle } else { middle.next_down() }
-            })
-            .collect()
-    }
 }
 
 fn float_vector(n: &mut Node<'_, '_>, values: &[f32]) -> ExprResult {
@@ -187,42 +169,74 @@ fn count_thresholds(n: &mut Node<'_, '_>, x: Expr, thresholds: &[f32], right: bo
     n.op_with("relax.bucketize", &[x, thresholds], attrs)
 }
 
-/// Emits the rounding of float32 numbers to the bit patterns of a format.
+/// Emits the rounding of float32 numbers to the nearest bit patterns of a format, ties to even.
+///
+/// Method: half of the last bit that remains is added to the bits of a float32 number without sign. Then the mantissa bits that the
+/// format lacks are shifted out, and the difference of the exponent biases is subtracted. Numbers below the smallest normal number
+/// of the format are added to a power of two whose last bit is the spacing of these numbers; the last bits of the sum are their bit
+/// pattern.
 fn encode_floats(
     n: &mut Node<'_, '_>,
     format: &FloatFormat,
     x: Expr,
     saturate: bool,
 ) -> ExprResult {
-    let size = n.op("relax.abs", &[x])?;
-    let code = count_thresholds(n, size, &format.thresholds(saturate), false)?;
-    let (zero, one) = (n.scalar_as(0.0, DType::Float32)?, n.scalar_as(1.0, DType::Float32)?);
-    // Minus zero is negative, too. It is recognized by its reciprocal.
-    let inverse = n.op("relax.divide", &[one, x])?;
-    let (is_less, inverse_is_less) =
-        (n.op("relax.less", &[x, zero])?, n.op("relax.less", &[inverse, zero])?);
-    let mut negative = n.op("relax.logical_or", &[is_less, inverse_is_less])?;
+    let bits = n.bitcast(x, DType::Int32)?;
+    let magnitude = op_with_constant(n, "relax.bitwise_and", bits, i32::MAX)?;
+    let rounded = rounded_magnitude(n, format, magnitude)?;
+    // The bit pattern after the largest number represents infinity or NaN.
+    let last = i32::from(format.largest) + i32::from(!saturate);
+    let mut code = op_with_constant(n, "relax.minimum", rounded, last)?;
+    let sign_bit = 1i32 << (format.bits - 1);
+    let sign = op_with_constant(n, "relax.right_shift", bits, 32 - format.bits as i32)?;
+    let mut sign = op_with_constant(n, "relax.bitwise_and", sign, sign_bit)?;
     if format.no_minus_zero {
-        let nan_code = n.scalar(0i32)?;
-        let nonzero = n.op("relax.greater", &[code, nan_code])?;
-        negative = n.op("relax.logical_and", &[negative, nonzero])?;
+        let nonzero = op_with_constant(n, "relax.greater", code, 0)?;
+        let zero = n.scalar(0i32)?;
+        sign = n.op("relax.where", &[nonzero, sign, zero])?;
     }
-    let sign = n.scalar(1i32 << (format.bits - 1))?;
-    let minus = n.op("relax.add", &[code, sign])?;
-    let mut code = n.op("relax.where", &[negative, minus, code])?;
-    let mut unrepresentable = n.op("relax.isnan", &[x])?;
+    code = n.op("relax.bitwise_or", &[code, sign])?;
+    // Bits above those of infinity represent NaN.
+    let mut unrepresentable =
+        op_with_constant(n, "relax.greater", magnitude, f32::INFINITY.to_bits() as i32)?;
     if format.no_minus_zero && !saturate {
-        let max = n.scalar_as(
-            f64::from(*format.thresholds(false).last().unwrap_or(&0.0)),
-            DType::Float32,
-        )?;
-        let beyond = n.op("relax.greater", &[size, max])?;
+        let beyond = op_with_constant(n, "relax.greater", rounded, i32::from(format.largest))?;
         unrepresentable = n.op("relax.logical_or", &[unrepresentable, beyond])?;
     }
     // A format without NaN represents it as minus zero.
-    let nan = n.scalar(i32::from(format.nan.unwrap_or(1 << (format.bits - 1))))?;
+    let nan = n.scalar(format.nan.map_or(sign_bit, i32::from))?;
     code = n.op("relax.where", &[unrepresentable, nan, code])?;
     n.cast(code, DType::UInt8)
+}
+
+/// Emits the rounding of magnitudes to bit patterns of a format, which are not clamped to the largest number. `magnitude` contains
+/// the bits of float32 numbers without sign.
+fn rounded_magnitude(n: &mut Node<'_, '_>, format: &FloatFormat, magnitude: Expr) -> ExprResult {
+    let mantissa = f32::MANTISSA_DIGITS as i32 - 1;
+    let shift = mantissa - format.mantissa as i32;
+    let shifted = op_with_constant(n, "relax.right_shift", magnitude, shift)?;
+    let odd = op_with_constant(n, "relax.bitwise_and", shifted, 1)?;
+    let half = op_with_constant(n, "relax.add", magnitude, (1 << (shift - 1)) - 1)?;
+    let sum = n.op("relax.add", &[half, odd])?;
+    let rounded = op_with_constant(n, "relax.right_shift", sum, shift)?;
+    let exponent_change = (f32::MAX_EXP - 1 - format.bias) << format.mantissa;
+    let normal = op_with_constant(n, "relax.subtract", rounded, exponent_change)?;
+    // The spacing of the numbers without leading one is 2^(1 - bias - mantissa bits).
+    let power = 2f32.powi(1 - format.bias - format.mantissa as i32 + mantissa);
+    let number = n.bitcast(magnitude, DType::Float32)?;
+    let power_operand = n.scalar_as(f64::from(power), DType::Float32)?;
+    let sum = n.op("relax.add", &[number, power_operand])?;
+    let sum = n.bitcast(sum, DType::Int32)?;
+    let subnormal = op_with_constant(n, "relax.subtract", sum, power.to_bits() as i32)?;
+    let smallest_normal = 2f32.powi(1 - format.bias).to_bits() as i32;
+    let is_subnormal = op_with_constant(n, "relax.less", magnitude, smallest_normal)?;
+    n.op("relax.where", &[is_subnormal, subnormal, normal])
+}
+
+/// Emits an operator with a constant int32 as its second operand.
+fn op_with_constant(n: &mut Node<'_, '_>, operator: &str, x: Expr, constant: i32) -> ExprResult {
+    let constant = n.scalar(constant)?;
+    n.op(operator, &[x, constant])
 }
 
 /// Emits the conversion to float8e8m0, which has only an exponent. The attribute `round_mode` determines the rounding.
@@ -258,16 +272,6 @@ mod tests {
         assert_eq!(value(DataType::Float4e2m1, 0xf), Some(-6.0));
         assert_eq!(value(DataType::Float4e2m1, 1), Some(0.5));
         assert!(value(DataType::Float8e4m3fnuz, 0x80).is_some_and(f32::is_nan));
-    }
-
-    #[test]
-    fn rounds_ties_to_the_even_bit_pattern() {
-        let format = float_format(DataType::Float4e2m1);
-        let thresholds = format.map(|f| f.thresholds(true)).unwrap_or_default();
-        // The numbers of the format are 0, 0.5, 1, 1.5, 2, 3, 4, 6.
-        let even = [0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0];
-        let code = |x: f32| thresholds.iter().filter(|&&b| b < x).count() % 2;
-        assert!(even.iter().all(|&x| code(x) == 0));
     }
 
     #[test]

@@ -73,7 +73,7 @@ def other_ranks(case: Case, _: Call) -> Iterator[Case]:
 
 
 ANY_RANK = {
-    *"abs acos acosh add arange asin asinh astype atan atan2 atanh bitwise_and bitwise_not bitwise_or bitwise_xor".split(),
+    *"abs acos acosh add arange asin asinh astype atan atan2 atanh bitcast bitwise_and bitwise_not bitwise_or bitwise_xor".split(),
     *"ceil collapse_sum_to cos cosh divide equal erf ewise_fma exp eye flatten floor floor_divide floor_mod".split(),
     *"full_like greater greater_equal hamming_window isfinite isinf isnan left_shift less less_equal log".split(),
     *"log_add_exp logical_and logical_not logical_or logical_xor maximum minimum mod multiply negative nn.dropout".split(),
@@ -144,8 +144,8 @@ def known_sizes(case: Case, _: Call) -> Iterator[Case]:
 
 
 ANY_SIZES = {
-    *"abs acos acosh arange argmax argmin argsort asin asinh astype atan atanh bitwise_and bitwise_not bitwise_or".split(),
-    *"bitwise_xor bucketize ceil clip collapse_sum_to cos cosh cumprod cumsum erf exp expand_dims eye eye_like".split(),
+    *"abs acos acosh arange argmax argmin argsort asin asinh astype atan atanh bitcast bitwise_and bitwise_not".split(),
+    *"bitwise_or bitwise_xor bucketize ceil clip collapse_sum_to cos cosh cumprod cumsum erf exp expand_dims eye eye_like".split(),
     *"flatten flip floor full full_like hamming_window image.col2im image.resize2d index_tensor isfinite isinf".split(),
     "isnan",
     *"layout_transform log logical_not max mean median meshgrid min negative nn.adaptive_avg_pool1d".split(),

@@ -58,6 +58,15 @@ impl Node<'_, '_> {
         Ok(self.importer.constant(&tensor))
     }
 
+    /// Emits the reinterpretation of the bits of a tensor as elements of a data type of the same size.
+    ///
+    /// # Errors
+    /// If the sizes of the data types differ.
+    pub fn bitcast(&mut self, x: Expr, dtype: DType) -> ExprResult {
+        let attrs = Attrs::default().with("dtype", AttrValue::DType(dtype));
+        self.op_with("relax.bitcast", &[x], attrs)
+    }
+
     /// Emits a cast of a tensor to another element type.
     ///
     /// # Errors

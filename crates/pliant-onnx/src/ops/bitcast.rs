@@ -1,15 +1,11 @@
-//! Converter of the ONNX operator `BitCast`, which emits a call of a function of the runtime.
-
-use pliant_ir::DType;
-use pliant_ir::relax::Expr;
+//! Converter of the ONNX operator `BitCast`.
 
 use super::{OnnxOp, op};
 use crate::import_error::Problem;
 use crate::imported_value::Value;
 use crate::initializer_tensors;
-use crate::node::{ConvertResult, ExprResult, Node};
+use crate::node::{ConvertResult, Node};
 use crate::subbyte_types::{is_narrow_float, narrow_type};
-use pliant_kernel_api::host_function_names;
 
 pub(super) static OPS: &[OnnxOp] = &[op("BitCast", bit_cast)];
 
@@ -33,7 +29,7 @@ fn bit_cast(n: &mut Node<'_, '_>) -> ConvertResult {
             format!("the node casts {from} to {to}, whose elements have another number of bits");
         return Err(Problem::invalid(message).with_help("convert values with Cast instead"));
     }
-    let y = if from == to { x } else { cast_bits(n, x, to)? };
+    let y = if from == to { x } else { n.bitcast(x, to)? };
     Ok(vec![match narrow {
         Some(ty) => Value::Narrow(ty, Box::new(y.into())),
         None => y.into(),
@@ -43,11 +39,4 @@ fn bit_cast(n: &mut Node<'_, '_>) -> ConvertResult {
 fn unsupported_bits(name: &str) -> Problem {
     let text = format!("BitCast from or to {name}, a type of less than 8 bits, is not supported");
     Problem::unsupported(text)
-}
-
-fn cast_bits(n: &mut Node<'_, '_>, x: Expr, to: DType) -> ExprResult {
-    let dims = n.dims(x)?;
-    let element = n.func().dtype_value(to);
-    let y = n.call_host(host_function_names::BITCAST, &[x, element])?;
-    Ok(n.object_to_tensor(y, Some(&dims), to))
 }

@@ -118,6 +118,16 @@ pub static DECLS: &[OpDecl] = &[
         .numpy("astype")
         .onnx(&["Cast"])
         .errors("`dtype` is not the name of a data type"),
+    OpDecl::new(
+        "relax.bitcast",
+        infer_bitcast,
+        "The bits of the elements as elements of another data type of the same size. A byte other than 0 becomes True.",
+    )
+    .operands(&["x"])
+    .attrs(&[("dtype", Default::Required)])
+    .te(Pattern::ElemWise, te_bitcast)
+    .onnx(&["BitCast"])
+    .errors("`dtype` is not the name of a data type, or its size differs from that of the elements"),
     OpDecl::new("relax.wrap_param", infer_astype, "Converts a model parameter to a data type.")
         .operands(&["data"])
         .attrs(&[("dtype", Default::Str("float32"))])
@@ -139,6 +149,33 @@ fn infer_astype(ctx: &mut InferCtx<'_>) -> InferResult {
 fn te_astype(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dtype = ctx.out_dtype(0)?;
     te_unary(ctx, "compute", |x| convert(x, dtype))
+}
+
+fn infer_bitcast(ctx: &mut InferCtx<'_>) -> InferResult {
+    let t = ctx.tensor(0)?;
+    let dtype = ctx.dtype("dtype")?;
+    if let Some((from, to)) = t.dtype.zip(dtype)
+        && from.size() != to.size()
+    {
+        return Err(ctx.error(format!(
+            "the bits of {from} elements ({} bits) cannot be elements of {to} ({} bits); use astype to convert the values",
+            8 * from.size(),
+            8 * to.size()
+        )));
+    }
+    Ok(ctx.tensor_type_like(&t, dtype))
+}
+
+fn te_bitcast(ctx: &mut LegalizeCtx<'_>) -> TeResult {
+    let dtype = ctx.out_dtype(0)?;
+    te_unary(ctx, "bitcast", |x| {
+        let x = if x.ty().dtype.is_bool() { &te::cast(x, DType::UInt8) } else { x };
+        if dtype.is_bool() {
+            convert(&te::reinterpret(x, DType::UInt8), dtype)
+        } else {
+            te::reinterpret(x, dtype)
+        }
+    })
 }
 
 /// Converts a value as NumPy does. A conversion to bool tests whether the value is nonzero.

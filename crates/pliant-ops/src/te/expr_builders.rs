@@ -431,6 +431,11 @@ pub fn call_typed(intrin: Intrin, args: Vec<Expr>, ty: Ty) -> Expr {
     Expr::new(ExprKind::Call(intrin, args), ty)
 }
 
+/// The bits of `x` as an element of `dtype`, which has the size of the type of `x`.
+pub fn reinterpret(x: &Expr, dtype: DType) -> Expr {
+    call_typed(Intrin::Reinterpret, vec![x.clone()], Ty::from(dtype).with_lanes(x.ty().lanes))
+}
+
 macro_rules! unary_functions {
     ($($(#[$doc:meta])* $name:ident = $intrin:ident;)*) => {
         $($(#[$doc])* pub fn $name(x: &Expr) -> Expr { call(Intrin::$intrin, vec![x.clone()]) })*

@@ -1,10 +1,10 @@
 //! The host functions that imported ONNX models call ([`pliant_kernel_api::host_function_names`]): functions on sequences,
 //! optionals and chains, and tensor functions that loop functions do not provide.
 
+mod determinants;
 mod input_checks;
 mod linked_list;
 mod sequence_functions;
-mod tensor_functions;
 
 use std::sync::Arc;
 
@@ -32,14 +32,13 @@ const FUNCTIONS: &[(&str, HostFn)] = &[
     (host_function_names::CHAIN_PUSH, linked_list::push),
     (host_function_names::CHAIN_STACK, linked_list::stack),
     (host_function_names::CHAIN_SEQUENCE, linked_list::sequence),
-    (host_function_names::BITCAST, tensor_functions::bitcast),
     (host_function_names::INPUT, input_checks::check),
 ];
 
 /// The functions that imported ONNX models call and that can run for a long time, by name. They stop when the calling run is
 /// interrupted.
 const INTERRUPTIBLE_FUNCTIONS: &[(&str, InterruptibleHostFn)] =
-    &[(host_function_names::DET, tensor_functions::det)];
+    &[(host_function_names::DET, determinants::det)];
 
 /// Registers the functions that imported ONNX models call. Functions that the user has registered under these names are kept.
 pub(crate) fn register() {

@@ -138,6 +138,13 @@ def atanh(x: Operand) -> Expr:
 
     Data types: `x` floats; result as `x`. Tensors of other types raise `CompileError`."""
 
+def bitcast(x: Operand, dtype: Any) -> Expr:
+    """The bits of the elements as elements of another data type of the same size. A byte other than 0 becomes True. Raises an error if `dtype` is not the name of a data type, or its size differs from that of the elements.
+
+    Implements ONNX BitCast.
+
+    Data types: `x` int32, uint32, float32."""
+
 def bitwise_and(x1: Operand, x2: Operand) -> Expr:
     """Bitwise and. Raises an error if the shapes cannot be broadcast.
 
@@ -212,10 +219,10 @@ def call_builtin_with_ctx(func: Operand, args: Operand) -> Expr:
     """Calls a builtin that takes the context of the VM."""
 
 def call_inplace_packed(func: Operand, *args: Operand, inplace_indices: Any) -> Expr:
-    """Calls a packed function that overwrites inputs: `inplace_indices` has, for each output, the index of the input that it overwrites, or -1 for a new value. Raises an error if `inplace_indices` does not have one entry per output, names an input twice or one of another type, or names no input."""
+    """Calls a packed function that overwrites inputs: `inplace_indices` has, for each output, the index of the input that it overwrites, or -1 for a new value. Raises an error if `inplace_indices` does not have one entry per output, or an entry is not the index of an input, is that of another entry, or that of an input whose type differs from the output."""
 
 def call_tir_inplace(gvar: Operand, args: Operand, tir_vars: Operand | None = None, *, inplace_indices: Any) -> Expr:
-    """Calls a loop function whose outputs overwrite inputs: `inplace_indices` has, for each output, the index of the input that it overwrites, or -1 for a new tensor. Raises an error if `inplace_indices` does not have one entry per output, names an input twice or one of another type, or names no input."""
+    """Calls a loop function whose outputs overwrite inputs: `inplace_indices` has, for each output, the index of the input that it overwrites, or -1 for a new tensor. Raises an error if `inplace_indices` does not have one entry per output, or an entry is not the index of an input, is that of another entry, or that of an input whose type differs from the output."""
 
 def ceil(x: Operand) -> Expr:
     """Rounds towards plus infinity. Integers are returned unchanged.

@@ -220,6 +220,11 @@ def elementwise() -> list[Case]:
             "R.masked_fill(x, y, z)",
             lambda a, mask, v: np.where(mask, v, a),
         ),
+        Case("bitcast", (x("n", "m", draw=special),), 'R.bitcast(x, "int32")', lambda a: a.view("int32")),
+        Case("bitcast_to_float64", (i64("x", "n"),), 'R.bitcast(x, "float64")', lambda a: a.view("float64")),
+        Case("bitcast_to_uint8", (Param("x", "int8", ("n",)),), 'R.bitcast(x, "uint8")', lambda a: a.view("uint8")),
+        Case("bitcast_of_bool", (boolean("x", "n"),), 'R.bitcast(x, "int8")', lambda a: a.view("int8")),
+        Case("bitcast_to_bool", (Param("x", "int8", ("n",)),), 'R.bitcast(x, "bool")', lambda a: a != 0),
         Case("wrap_param", (i64("x", "n"),), "R.wrap_param(x)", lambda a: a.astype("float32")),
         Case(
             "nn.leakyrelu_alpha",

@@ -1,5 +1,4 @@
-//! Host functions on tensors for imported models that cannot be written as loop functions: bitcasts
-//! and determinants.
+//! The host function that computes determinants for imported models.
 
 use pliant_exec::abi::KernelRuntime;
 use pliant_kernel_api::host_function_names;
@@ -8,28 +7,6 @@ use pliant_vm::{CheckKind, Value, VmError};
 use pulp::{Arch, Simd, WithSimd};
 
 use super::{Outcome, argument_error, value_error};
-
-/// Implements `pliant.bitcast`, called with `(x, dtype)`: reinterprets the bits of `x` as elements of another type of the same
-/// size.
-pub(super) fn bitcast(args: &[Value]) -> Outcome {
-    let [Value::Tensor(x), Value::DType(dtype)] = args else {
-        return Err(argument_error(host_function_names::BITCAST, args));
-    };
-    if x.dtype().size() != dtype.size() {
-        return Err(value_error(format!(
-            "{} tensor cannot be bitcast to {dtype}, because the element sizes differ",
-            x.dtype().with_article()
-        )));
-    }
-    let x = x.to_contiguous()?;
-    let bytes = x.as_bytes()?;
-    if *dtype == DType::Bool {
-        // A bool with a byte other than 0 and 1 is invalid.
-        let normalized: Vec<u8> = bytes.iter().map(|&b| u8::from(b != 0)).collect();
-        return Ok(Value::Tensor(Tensor::from_bytes(x.shape(), *dtype, &normalized)?));
-    }
-    Ok(Value::Tensor(Tensor::from_bytes(x.shape(), *dtype, bytes)?))
-}
 
 /// Implements `pliant.det`, called with `(x)`: computes the determinants of a batch of square matrices in float64. `x` has shape
 /// `[..., n, n]`, and the result has the batch dims and the data type of `x`.
@@ -177,14 +154,5 @@ mod tests {
         assert_eq!(det_of(&[0, 1 << 20, 1 << 20], &[]), [0.0; 0]);
         let bad = Tensor::from_slice(&[1, 2], &[1.0f64, 2.0]).unwrap();
         assert!(det(&KernelRuntime::serial(), &[Value::Tensor(bad)]).is_err());
-    }
-
-    #[test]
-    fn bitcast_preserves_bits() {
-        let x = Tensor::from_slice(&[2], &[1.0f32, -0.0]).unwrap();
-        let bits = bitcast(&[Value::Tensor(x.clone()), Value::DType(DType::UInt32)]).unwrap();
-        let bits = bits.as_tensor().unwrap().to_i64_vec().unwrap();
-        assert_eq!(bits, [0x3f80_0000, 0x8000_0000]);
-        assert!(bitcast(&[Value::Tensor(x), Value::DType(DType::Int64)]).is_err());
     }
 }
