@@ -1,7 +1,15 @@
 //! Operators, and the interface to the operator library.
 //!
 //! The IR treats operators as data: a call refers to an [`Op`]. The semantics of operators (type inference, lowering, purity) are
-//! defined in the operator library, which implements [`OpRegistry`] for the builder, the verifier and the parser.
+//! defined in the operator library, which implements [`OpRegistry`] for the builder, the verifier and the parser (`Registry` in
+//! `pliant-ops/src/op_registry.rs`).
+//!
+//! [`OpRegistry::infer`] runs the type rule of an operator. Its callers are
+//! - `FunctionBuilder::call_op` (`relax/builder.rs`), for each call that the parser, the ONNX import or a pass creates with the
+//!   builder, and `relax/kernel_call.rs` for calls of library kernels;
+//! - passes that create calls in an existing function, such as `ChannelsLast`, offload rules and pattern rewrites;
+//! - passes that infer types again, by `Reinfer` (`pliant-opt/src/common/repeat_type_inference.rs`);
+//! - the reference interpreter, for the actual types of the operands (`pliant-interp/src/graph_functions/operator_calls.rs`).
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -8,6 +8,9 @@
 //! Nodes in the graphs of an `If`, `Loop`, `Scan` or `SequenceMap` are deferred one by one, like other nodes. The whole `If` or
 //! loop is deferred only if its own converter fails, and not if the import of a node inside it fails.
 //!
+//! Unknown operators, violations of operator schemas and calls of model functions (which are inlined) are never deferred:
+//! `graph_import/node_conversion.rs` handles them before it calls a converter.
+//!
 //! | module | content |
 //! |---|---|
 //! | `defer_node` | decides whether a node that cannot be converted is deferred, and emits the call for it |

@@ -1,4 +1,14 @@
 //! Lowers calls of operators to calls of loop functions or packed functions.
+//!
+//! The pass `LegalizeOps` (`pliant-opt/src/lower/legalize_ops.rs`) calls [`legalize_with`], which calls `to_tir` for operators with
+//! a tensor expression. `to_tir` creates the loop function:
+//!
+//! - for a library operator, from the tensor expression in its declaration (`te_form`, then `tir_call_assuming`);
+//! - for a user-defined operator, by `UserOp::legalize` (`user_defined_ops.rs`), which calls the user's function and then
+//!   `tir_call`.
+//!
+//! `te_form`, `tir_call_assuming` and `tir_call` are in `legalize/lowered_forms.rs`. The type of the call has been inferred before,
+//! by `Registry::infer` (`op_registry.rs`).
 
 use std::fmt;
 use std::sync::Arc;

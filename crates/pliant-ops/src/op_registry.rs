@@ -1,5 +1,12 @@
-//! The registry: the library operators and the operators that the user defines, by the hash of
-//! their names.
+//! The registry: the library operators and the operators that the user defines, by the hash of their names.
+//!
+//! The registry dispatches type rules. `FunctionBuilder::call_op` (`pliant-ir/src/relax/builder.rs`) calls `Registry::infer` for
+//! each call that it creates. `Registry::infer` calls the type rule in the declaration of a library operator (`infer` in `OpDecl`),
+//! or `UserOp::infer` of a user-defined operator (`user_defined_ops.rs`). The header of `pliant-ir/src/op.rs` lists the other
+//! callers.
+//!
+//! Lowering does not use `Registry::infer`: `legalize_with` and `to_tir` (`legalize.rs`) look up the operator, and call
+//! `UserOp::legalize` if it is user-defined.
 
 use std::sync::{LazyLock, PoisonError, RwLock};
 

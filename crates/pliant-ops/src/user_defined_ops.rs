@@ -1,5 +1,15 @@
-//! Operators that the user defines by tensor expressions. The type rule of a user-defined operator
-//! is derived from its tensor expression.
+//! Operators that the user defines by tensor expressions. A registered operator is a `UserOp` in the registry (`op_registry.rs`).
+//! Both its type rule and its lowering call the user's function (`UserOp::outputs`):
+//!
+//! - Type rule: `FunctionBuilder::call_op` (`pliant-ir/src/relax/builder.rs`) calls `Registry::infer` (`op_registry.rs`), which
+//!   calls `UserOp::infer`. The result type consists of the dims and data types of the outputs.
+//! - Lowering: the pass `LegalizeOps` calls `legalize_with`, which calls `to_tir` (`legalize.rs`) and then `UserOp::legalize`.
+//!   `tir_call` (`legalize/lowered_forms.rs`) makes a loop function of the outputs.
+//!
+//! If the shape or data type of an operand is unknown, `UserOp::infer_by_example` infers the type: it calls the user's function
+//! with example operands, and drops the parts of the result type that depend on the examples. If the rank or data type of an
+//! operand is unknown, only the number of outputs is left. Such a call cannot be lowered to a loop function: it is compiled at run
+//! time (`dynamic_operator_calls.rs`).
 
 use std::fmt;
 use std::sync::Arc;

@@ -18,7 +18,7 @@
 //! - The operands of an operator have the same type (PL0306). A stored value has the buffer's element type, and as many lanes as
 //!   the indices (PL0307). The value of a let has the type of its variable (PL0313). The operands of an intrinsic match its table
 //!   entry (PL0308). Constants fit their type (PL0317).
-//! - Strings and addresses are only arguments of `call_extern` and `call_packed` (PL0315).
+//! - Strings and addresses are only arguments of `call_extern`, `call_packed` and `call_kernel` (PL0315).
 //!
 //! # Structure
 //! - Vectorized and unrolled loops have a constant extent (PL0311). A block with an init has a reduction axis (PL0314). Statements

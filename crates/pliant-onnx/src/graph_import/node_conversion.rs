@@ -2,8 +2,16 @@
 //! which is inlined.
 //!
 //! If a converter fails because too little is known about the operands, the node is imported at run time, when the operands exist
-//! (`deferred_node/defer_node.rs`). This fallback is in `node_outputs`. It also applies to `If` and `Loop`, but first to the
-//! nodes in their graphs.
+//! (`deferred_node/defer_node.rs`). This fallback is in `node_outputs`. It also applies to `If` and `Loop`, but first to the nodes
+//! in their graphs.
+//!
+//! The fallback applies only to failures of converters. These nodes never reach `defer_node`:
+//! - nodes with an unknown operator, or with attributes, operands or types that their schema does not allow (`operator_schemas`):
+//!   the import fails;
+//! - calls of functions of the model. The nodes in the inlined function are converted one by one, and each of them may be deferred;
+//! - nodes of operators that the user has registered (`ops/user_registered_ops.rs`), and data movement of narrow types: if the
+//!   conversion fails, the import fails;
+//! - nodes that depend on a node whose conversion failed.
 
 use rustc_hash::FxHashMap;
 

@@ -1,8 +1,10 @@
 //! Operators whose results have a shape that depends on values. They are lowered to packed functions of the VM.
 //!
-//! Type inference gives the results only a rank. Symbols for their sizes are created elsewhere, by a `match_cast` after the call:
-//! in ONNX models by the importer (`pliant-onnx/src/graph_import/size_symbols.rs`), in other programs by the pass
-//! `MatchUnknownShapes` (`pliant-opt/src/canonicalize/match_unknown_shapes.rs`), unless the program has a `match_cast` itself.
+//! Type inference gives the results only a rank. A `match_cast` after the call creates symbols for the sizes:
+//! - In ONNX models, the importer inserts it (`pliant-onnx/src/graph_import/size_symbols.rs`).
+//! - In scripts and other programs, the pass `MatchUnknownShapes` (`pliant-opt/src/canonicalize/match_unknown_shapes.rs`) inserts
+//!   it, but only if a later operator needs the sizes. Otherwise, the sizes stay unknown. A program may also contain a `match_cast`
+//!   of its own.
 
 use pliant_ir::DType;
 use pliant_ir::relax::TypeData;

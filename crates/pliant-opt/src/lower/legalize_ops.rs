@@ -35,7 +35,10 @@
 //!
 //! With the setting `relax.trust_indices`, the range of index operands is not checked.
 //!
-//! Operators in the map `custom` are legalized by functions that the user provides. Operators in the set `skip` stay unchanged.
+//! Operators in the map `custom` are legalized by functions that the user provides. Such a function replaces the lowering of an
+//! operator in this pass only. User-defined operators are another feature: the user registers a new operator with its tensor
+//! expression (`pliant-ops/src/user_defined_ops.rs`), and this pass lowers its calls like those of library operators. Operators in
+//! the set `skip` stay unchanged.
 //!
 //! # Requires
 //! Nothing. An operator whose operands have unknown rank or data type stays unchanged:

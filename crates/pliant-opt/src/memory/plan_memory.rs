@@ -1,7 +1,7 @@
 //! # What it does
-//! Lets tensors share storages. A tensor that only loop functions read and write releases its storage after its last use. A later
-//! tensor of the same sequence, or of a branch in it, reuses the storage if it is provably large enough for all values of the
-//! symbols. For constant sizes, a storage may be at most 16 times as large as the tensor.
+//! `StaticPlanBlockMemory` lets tensors share storages. A tensor that only loop functions read and write releases its storage after
+//! its last use. A later tensor of the same sequence, or of a branch in it, reuses the storage if it is provably large enough for
+//! all values of the symbols. For constant sizes, a storage may be at most 16 times as large as the tensor.
 //!
 //! The attribute `tir_var_upper_bound` of a function, such as `{"n": 1024}`, states upper bounds of its symbols. Storages then
 //! have the maximum size that their tensors may need.

@@ -1,5 +1,9 @@
-//! Recognizes activations, such as `x * sigmoid(x)`, that are written as one or more operators on the result of a call that is
-//! offloaded.
+//! Recognizes activations at the end of an epilogue: functions such as SiLU that are written as one operator, or as several, such
+//! as `x * sigmoid(x)`.
+//!
+//! [`match_activation`] matches sigmoid, tanh, GELU, SiLU, hard sigmoid, hard swish and leaky ReLU. ReLU and clipping are matched
+//! by `Activation::compose` (`epilogue_activations.rs`). The only caller of `match_activation` is `extend_epilogue`
+//! (`rules/conv/conv_matcher.rs`), which extends the epilogue of a convolution.
 
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, Op};

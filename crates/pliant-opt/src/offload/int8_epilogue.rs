@@ -32,14 +32,16 @@ pub struct IntegerSums {
     pub rows: Option<Expr>,
 }
 
-/// The epilogue of an int8 matmul or convolution. Its parts are applied to the int32 sums in the order of the fields.
+/// The epilogue of an int8 matmul or convolution. Its parts are applied to the int32 sums in the order of the fields. After the
+/// addition of `terms`, the sums are converted to float32.
 #[derive(Clone, Debug)]
 pub struct IntegerEpilogue {
     /// The int32 terms, one for each column, that the kernel adds to the int32 sums; `None` if nothing is added.
     pub terms: Option<Expr>,
-    /// The factor by which the float32 sums are multiplied: a tensor with one element, or with one element for each row.
+    /// The scale by which the sums are multiplied after their conversion to float32: a tensor with one element, or with one
+    /// element for each row.
     pub rows: Option<Expr>,
-    /// The factors, one for each column, by which the float32 sums are multiplied.
+    /// The scales, one for each column, by which the sums are multiplied after their conversion to float32.
     pub columns: Option<Expr>,
     /// The bias, one number for each column, that is added after the multiplications by `rows` and `columns`.
     pub bias: Option<Expr>,

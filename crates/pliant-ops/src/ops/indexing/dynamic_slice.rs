@@ -1,5 +1,8 @@
-//! The operator dynamic_strided_slice, whose bounds are elements of tensors, so that the shape of
-//! the result depends on values.
+//! The operator dynamic_strided_slice, whose bounds are elements of tensors, so that the shape of the result depends on values.
+//!
+//! The result type has only a rank. A `match_cast` after the call creates symbols for the sizes. In ONNX models, the importer
+//! inserts it. In other programs, the pass `MatchUnknownShapes` inserts it, but only if a later operator needs the sizes
+//! (`ops/data_dependent_shapes.rs`).
 
 use crate::op_declaration::{InferResult, OpDecl};
 use crate::shared_operator_rules::{require_integer, shared_dim};

@@ -6,7 +6,9 @@
 //! - a bias: an added tensor with one element for each channel, if there is no bias, residual or activation yet;
 //! - a residual: any other added tensor that has the type of the result, if there is no residual or activation yet, the layout is
 //!   channels last, and the convolution is not transposed. So the sum of two convolutions becomes the residual of one of them;
-//! - an activation, which may consist of several operators.
+//! - an activation. `match_activation` (`offload/composed_activations.rs`) recognizes SiLU, hard swish, leaky ReLU and others,
+//!   which may consist of several operators. `Activation::compose` (`offload/epilogue_activations.rs`) recognizes ReLU and
+//!   clipping.
 //!
 //! Nothing else may read the result to which an operator is applied, the operator must not change the type of the result, and no
 //! call with side effects may lie between the convolution and the operator.
