@@ -1,10 +1,12 @@
-//! A call of a library kernel: its operands and attributes, and the checks that the declaration of
-//! the kernel implies.
+//! A call of a library kernel: its operands and attributes, and the checks that the declaration of the kernel implies.
 //!
-//! [`View::within`] checks that offset, dims and strides of a view stay inside its buffer, since
-//! the call may come from a hostile executable file. [`Call::check`] checks attributes, data types,
-//! ranks, strides, sizes and alignment, and that no result overlaps another operand. The entry
-//! points of kernels (`pliant-kernels/src/kernel_entry_points.rs`) make both checks before a kernel
+//! [`View::within`] checks that offset, dims and strides of a view stay inside its buffer, since the call may come from a hostile
+//! executable file. It runs only for operands that are views of buffers (`T.view`). Operands that are whole buffers are created
+//! by [`View::new`]. They are allocated by the loop function, or they are parameters, whose dims and strides the loop function has
+//! already compared with its tensor arguments (`pliant-codegen/src/prologue_plan.rs`).
+//!
+//! [`Call::check`] checks attributes, data types, ranks, strides, sizes and alignment of all operands, and that no result overlaps
+//! another operand. The entry points of kernels (`pliant-kernels/src/kernel_entry_points.rs`) make all these checks before a kernel
 //! accesses memory.
 
 use pliant_tensor::DType;

@@ -1,4 +1,7 @@
 //! The table of functions that generated code may call by name, including those that the application registers.
+//!
+//! Programs may call only some of these functions with `T.call_extern`: those for which [`ExternFn::from_script`] returns true. The
+//! backends reject calls of the others, which trust the addresses that they receive.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,10 +1,14 @@
-//! The entry points of the declared kernels. Generated code calls the entry points with tensors and
-//! numbers. An entry point checks the call against the declaration of the kernel
-//! ([`pliant_kernel_api`]), and then runs the kernel.
+//! The entry points of the declared kernels. Generated code calls the entry points with tensors and numbers. An entry point checks
+//! the call against the declaration of the kernel ([`pliant_kernel_api`]), and then runs the kernel.
 //!
-//! The call may come from a hostile executable file. An entry point therefore rejects a view whose
-//! offset, dims and strides lead outside its buffer. This file decodes the arguments and reports
-//! the errors; `pliant-kernel-api/src/kernel_call.rs` contains the checks of bounds and strides.
+//! The call may come from a hostile executable file. An entry point therefore rejects an operand that is a view (`T.view`) if its
+//! offset, dims and strides lead outside of the buffer ([`View::within`]). An operand that is a whole buffer has no such check
+//! here. Its dims and strides are those of the buffer in the loop function. If the buffer is a parameter, the checks at the start
+//! of the loop function have compared them with the tensor argument (`pliant-codegen/src/prologue_plan.rs`,
+//! `tensor_argument_check.rs`).
+//!
+//! This file decodes the arguments and reports the errors; `pliant-kernel-api/src/kernel_call.rs` contains the checks of bounds and
+//! strides.
 
 use pliant_exec::abi::{
     FAILED_SHAPE, FAILED_TYPE, FAILED_VALUE, KernelRuntime, PACKED_ABSENT, PACKED_FLOAT,

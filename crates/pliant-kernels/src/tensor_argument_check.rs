@@ -1,6 +1,9 @@
-//! Checks a tensor argument of a generated function. Generated code calls the check once per
-//! tensor, and compares the dims itself afterwards. The operands of library kernels are checked at
-//! the entry points of the kernels (`kernel_entry_points.rs`).
+//! Checks a tensor argument of a generated function. Generated code calls the check once per tensor, and compares the dims itself
+//! afterwards (`pliant-codegen/src/prologue_plan.rs`).
+//!
+//! The operands of library kernels are checked at the entry points of the kernels (`kernel_entry_points.rs`). For operands that are
+//! whole buffers, the entry points rely on the checks of the arguments described here: they compare only views (`T.view`) with the
+//! size of the buffer.
 
 use pliant_exec::abi::DLTensor;
 

@@ -1,4 +1,9 @@
 //! The sizes of the data caches: as reported by the CPU, or as set by `PLIANT_CACHES`.
+//!
+//! Without `PLIANT_CACHES`, the sizes come from CPUID on x86-64, and from sysfs (`/sys/devices/system/cpu/cpu0/cache`) on Linux on
+//! other CPUs. If these do not report a first and a second level, and on other systems, [`Caches::UNKNOWN`] applies. A missing
+//! third level gets the size of the second. All sizes, including those of the variable, are clamped to the range that the
+//! heuristics support (`Caches::plausible`). A new CPU needs no entry here; its computing rates are in `core_compute_rates.rs`.
 
 use std::fmt;
 use std::sync::OnceLock;

@@ -1,5 +1,16 @@
-//! The amounts of work that a core computes per microsecond: measured for some microarchitectures,
-//! estimated for others.
+//! The amounts of work that a core computes per microsecond: measured for some microarchitectures, estimated for others.
+//!
+//! [`CPUS`] has a row for each measured microarchitecture. A row is found by the vendor, family and model of CPUID (`identity`), so
+//! on x86-64 only. Its rates apply only if its `isa` is the instruction set that the kernels use: not if `PLIANT_ISA` selects
+//! another one, or if the process may not use AMX. In all other cases, [`Rates::estimate`] applies (`Machine::detect` in
+//! `lib.rs`). The sizes of the caches are not part of the rows (`cache_sizes.rs`).
+//!
+//! To add a microarchitecture:
+//! 1. Run `cargo bench -p pliant-kernels --bench matmul` on it. 500 times the printed GFLOP/s of float32 on one thread is the
+//!    number of multiply-adds per microsecond.
+//! 2. Add a row to [`CPUS`] with the vendor, the family, the range of models, the instruction set of the measurement and the rates.
+//!    The existing rows have the ratios of [`Rates::estimate`] between `multiply_adds`, `depthwise` and `copied`.
+//! 3. State the measurement in the documentation of [`CPUS`].
 
 use crate::isa::Isa;
 

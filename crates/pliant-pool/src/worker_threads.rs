@@ -11,6 +11,9 @@
 //! Otherwise, `chunks` decides into how many chunks the loop is split: `CHUNKS_PER_THREAD` for each thread of the team, or one if a
 //! thread would get less than `MIN_GRAINS_TO_SPLIT` grains, but never more chunks than grains or iterations. All threads of the
 //! team claim chunks. `team_size.rs` determines how many threads the global team has.
+//!
+//! A loop that is launched without a team does not reach `Workers::run`: `parallel_launch` (`team_c_interface.rs`) runs it serially
+//! if the team is null.
 
 use std::sync::Arc;
 use std::thread::{JoinHandle, Thread};

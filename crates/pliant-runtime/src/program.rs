@@ -1,4 +1,8 @@
 //! [`Program`]: a program that was compiled ahead of time, ready to run.
+//!
+//! [`Program::link`] first checks that the program has the same version of the interface ([`PROGRAM_HEADER_VERSION`]) as this
+//! run-time library, and that the CPU has the instruction sets that the code uses. If not, it returns `Incompatible`. It then
+//! checks the executable like an executable file, including the version of the format (`pliant-exec/src/file_format.rs`).
 
 use std::path::Path;
 use std::slice;

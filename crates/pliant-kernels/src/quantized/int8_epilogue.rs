@@ -20,13 +20,13 @@ pub struct IntegerEpilogue {
     /// The address of the integers that are added to the sums, one for each column; null if there
     /// are none.
     pub terms: *const i32,
-    /// The address of the factors by which the sums are multiplied, one for each row; null if all
-    /// are 1.
+    /// The address of the factors by which the sums are multiplied after their conversion to float32, one for each row;
+    /// null if all are 1.
     pub row_scales: *const f32,
     /// The distance between the factors of adjacent rows, in elements: 0 if all rows share one
     /// factor.
     pub row_scales_stride: i64,
-    /// The epilogue that is applied to the results as float32.
+    /// The epilogue in float32 (column scales, bias, activation), which is applied after the factors of the rows.
     pub float: Epilogue,
     /// The parameters for requantizing results to 8-bit integers; `None` if the results are
     /// float32.

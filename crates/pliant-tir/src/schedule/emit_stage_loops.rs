@@ -2,13 +2,19 @@
 //! lanes), vectorizes, and adds scalar loops for the remaining iterations.
 //!
 //! This file decides which axes of a stage become a parallel loop. A vectorized elementwise stage whose axes are fused into one is
-//! parallel over chunks of this axis (`parallel_chunks`). Other stages are parallel over leading spatial axes (`parallel_rows`)
-//! and serial over the rest. A stage without such axes gets serial loops, and so does a fused axis that is known to be no longer
-//! than one chunk. A chunk is one iteration of the parallel loop and takes about a microsecond ([`grain`] operations). At run
-//! time, the worker team decides whether such a loop runs on the calling thread alone, and into how many parts it is divided among
-//! the threads (`Workers::run` and `chunks` in `pliant-pool/src/worker_threads.rs`). Row groups (`row_group_fusion`), reductions
-//! to few results (`partial_reductions`), reductions over columns (`reduction_loops`), transposes (`transpose_blocking`) and
-//! stages that are split over their only axis (`loop_splitting`) have parallel loops of their own.
+//! parallel over chunks of this axis (`parallel_chunks`). Other stages are parallel over leading spatial axes (`parallel_rows`) and
+//! serial over the rest. A stage without such axes gets serial loops, and so does a fused axis that is known to be no longer than
+//! one chunk. A chunk is one iteration of the parallel loop and takes about a microsecond ([`grain`] operations). At run time, the
+//! worker team decides whether such a loop runs on the calling thread alone, and into how many parts it is divided among the
+//! threads (`Workers::run` and `chunks` in `pliant-pool/src/worker_threads.rs`).
+//!
+//! Other parallel loops are emitted elsewhere:
+//! - for row groups (`row_group_fusion`), reductions to few results (`partial_reductions`), reductions over columns
+//!   (`reduction_loops`, `column_extrema`), transposes (`transpose_blocking`) and stages that are split over their only axis
+//!   (`loop_splitting`);
+//! - for the blocks of matmuls with epilogues (`gemm_blocking`);
+//! - in TE extern stages, before scheduling: by `Body::parallel` (`pliant-ops/src/te/extern_stage.rs`), mostly for the loops over
+//!   rows in `pliant-ops/src/ops/parallel_row_loops.rs`.
 
 use std::ops::Range;
 
