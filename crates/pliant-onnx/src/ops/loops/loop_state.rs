@@ -263,8 +263,9 @@ fn result_types(n: &mut Node<'_, '_>, func: Expr, count: usize) -> Result<Vec<Ty
     let ret = match n.func().ty(func) {
         TypeData::Callable { ret, .. } => *ret,
         _ => {
-            return Err(Problem::invalid(
-                "internal error: the converted loop body is not a function",
+            return Err(Problem::internal(
+                "the converter of loops",
+                "the converted loop body is not a function",
             ));
         }
     };

@@ -37,8 +37,9 @@ fn first_output(
 ) -> ExprResult {
     let outputs = convert(n)?;
     let first = outputs.first().ok_or_else(|| {
-        Problem::invalid(
-            "internal error: the conversion of the node without its activation has no output",
+        Problem::internal(
+            "the converter of fused activations",
+            "the conversion of the node without its activation has no output",
         )
     })?;
     n.materialize(first)

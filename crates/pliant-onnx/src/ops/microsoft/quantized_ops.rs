@@ -158,8 +158,9 @@ fn dynamic_quantize_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
         result.push(n.materialize(part)?);
     }
     let [a, a_scale, a_zero] = result[..] else {
-        return Err(Problem::invalid(
-            "internal error: the quantization of input 0 did not result in a tensor, a scale and a zero point",
+        return Err(Problem::internal(
+            "the converter of DynamicQuantizeMatMul",
+            "the quantization of input 0 did not result in a tensor, a scale and a zero point",
         ));
     };
     let y = dequantized_matmul(n, [a, b], [a_scale, b_scale], [Some(a_zero), b_zero], bias)?;

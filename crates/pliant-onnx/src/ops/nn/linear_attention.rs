@@ -100,7 +100,10 @@ fn attention_steps(
     };
     let last = collecting_loop(n, first, (1, true), &mut condition, &mut iteration)?;
     let [parts] = &last.parts[..] else {
-        return Err(Problem::invalid("internal error: the loop over the tokens has no output"));
+        return Err(Problem::internal(
+            "the converter of LinearAttention",
+            "the loop over the tokens has no output",
+        ));
     };
     let y = parts.stack(n, count)?;
     let y = n.materialize(&y)?;

@@ -217,7 +217,10 @@ pub(super) fn interpolate(
         });
     }
     y.ok_or_else(|| {
-        Problem::invalid("internal error: the interpolation along an axis has no weights")
+        Problem::internal(
+            "the converter of Resize",
+            "the interpolation along an axis has no weights",
+        )
     })
 }
 
