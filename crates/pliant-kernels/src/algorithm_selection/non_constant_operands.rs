@@ -47,8 +47,9 @@ const SHORT_K: usize = 63;
 pub const MAX_DOT_RESULTS: usize = 16 * 16;
 
 /// Whether reading B in place is faster than packing it, if the rows of B are contiguous. A has `m`
-/// rows, and the row stride of B is `row_stride` bytes. The rule applies to panels that consist of
-/// whole vectors.
+/// rows, and the row stride of B is `row_stride` bytes. The limits were measured with panels that
+/// consist of whole vectors. Panels whose last vector is partly filled gain more: with 4, 20 and 100
+/// columns, reading in place takes 0.15 to 0.6 of the time of packing for 1 to 48 rows.
 pub const fn in_place_is_faster(m: usize, row_stride: usize) -> bool {
     m <= if row_stride <= SMALL_STRIDE { IN_PLACE_ROWS } else { LARGE_STRIDE_IN_PLACE_ROWS }
 }
