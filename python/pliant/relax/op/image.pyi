@@ -28,7 +28,7 @@ def col2im(data: Operand, size: Operand, strides: int | Sequence[int] = [1], pad
     Data types: `data` numbers; result as `data`. Tensors of other types raise `CompileError`."""
 
 def grid_sample(data: Operand, grid: Operand, method: str = "bilinear", layout: str = "NCHW", padding_mode: str = "zeros", align_corners: bool = False, pixel_coordinates: bool = False) -> Expr:
-    """Samples images of shape (n, c, h, w) or (n, c, d, h, w) at the coordinates in a grid of shape (n, 2, ...) or (n, 3, ...), which holds x, y and z for each element of the result. The coordinates -1 and 1 are the centres of the outermost pixels with `align_corners`, and their outer edges otherwise; with `pixel_coordinates`, the grid holds the indices of pixels instead. Outside of an image are zeros, the border pixels, or the mirrored image ("reflection"). Raises an error if the operands differ in rank or batch size, have neither 4 nor 5 dims, or have 3 spatial dims with "bicubic".
+    """Samples images of shape (n, c, h, w) or (n, c, d, h, w) at the coordinates in a grid of shape (n, 2, ...) or (n, 3, ...), which holds x, y and z for each element of the result. The coordinates -1 and 1 are the centres of the outermost pixels with `align_corners`, and their outer edges otherwise; with `pixel_coordinates`, they are positions in pixels, where 0 is the centre of the first pixel, and `align_corners` only matters for reflection. Outside of an image are zeros, the border pixels, or the mirrored image ("reflection"). Raises an error if the operands differ in rank or batch size, have neither 4 nor 5 dims, or have 3 spatial dims with "bicubic".
 
     Implements ONNX GridSample.
 

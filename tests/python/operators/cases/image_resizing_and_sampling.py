@@ -244,6 +244,20 @@ def grid_sample(a: Array, grid: Array, method: str, padding: str, align: bool) -
     return out.astype(a.dtype)
 
 
+def normalized(grid: Array, a: Array, align: bool) -> Array:
+    """Maps positions in pixels to coordinates for which the image ends at -1 and 1."""
+    out = np.zeros(grid.shape)
+    for c in range(a.ndim - 2):
+        n = a.shape[a.ndim - 1 - c]
+        position = grid[:, c].astype("f8")
+        out[:, c] = position * 2 / max(n - 1, 1) - 1 if align else (position * 2 + 1) / max(n, 1) - 1
+    return out
+
+
+def pixels(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return rng.integers(-24, 56, shape) / 8
+
+
 def around(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return rng.random(shape) * 3.2 - 1.6
 
@@ -267,6 +281,21 @@ def grids() -> list[Case]:
                         tolerance=5.0,
                     )
                 )
+    pixel_params = (x("n", 2, 4, 5), f32("g", "n", 2, "h", "w", draw=pixels))
+    for method, padding, align in (("bilinear", "zeros", False), ("bicubic", "border", False), ("bilinear", "reflection", True)):
+        given = f'method="{method}", padding_mode="{padding}", align_corners={align}, pixel_coordinates=True'
+        cases.append(
+            Case(
+                f"grid_sample_pixels_{method}_{padding}",
+                pixel_params,
+                f"R.image.grid_sample(x, g, {given})",
+                lambda a, g, m=method, p=padding, c=align: grid_sample(a, normalized(g, a, c), m, p, c),
+                sizes=(0, 1, 2, 3),
+                runs=4,
+                cancels=True,
+                tolerance=5.0,
+            )
+        )
     cube = (x("n", 2, 3, 2, 4), f32("g", "n", 3, "d", 2, "w", draw=around))
     more = {"sizes": (0, 1, 2, 3), "runs": 4, "cancels": True, "tolerance": 5.0}
     plain = lambda a, g: grid_sample(a, g, "bilinear", "zeros", False)  # noqa: E731

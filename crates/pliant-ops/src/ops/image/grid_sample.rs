@@ -18,8 +18,8 @@ pub static DECLS: &[OpDecl] = &[
         infer_sample,
         "Samples images of shape (n, c, h, w) or (n, c, d, h, w) at the coordinates in a grid of shape (n, 2, ...) or (n, 3, \
         ...), which holds x, y and z for each element of the result. The coordinates -1 and 1 are the centres of the outermost \
-        pixels with `align_corners`, and their outer edges otherwise; with `pixel_coordinates`, the grid holds the indices of \
-        pixels instead. Outside of an image are zeros, the border pixels, or the mirrored image (\"reflection\").",
+        pixels with `align_corners`, and their outer edges otherwise; with `pixel_coordinates`, they are \
+        positions in pixels, where 0 is the centre of the first pixel, and `align_corners` only matters for reflection. Outside of an image are zeros, the border pixels, or the mirrored image (\"reflection\").",
     )
     .operands(&["data", "grid"])
     .attrs(&[
