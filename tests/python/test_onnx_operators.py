@@ -172,23 +172,33 @@ def test_casts_to_narrow_floats_round_to_nearest_even(to: int, saturate: int) ->
     """Compares all float16 numbers, all midpoints between adjacent numbers of the type, and their neighbours."""
     narrow = NARROW_FLOATS[to]
     largest = float(ml_dtypes.finfo(narrow).max)
-    if to == TensorProto.FLOAT4E2M1 and not saturate:
-        pytest.skip("float4e2m1 has no infinity or NaN: its conversions always saturate")
+    # float4e2m1 has neither infinity nor NaN.
+    saturates = saturate or to == TensorProto.FLOAT4E2M1
     codes = np.arange(256 if to != TensorProto.FLOAT4E2M1 else 16, dtype=np.uint8).view(narrow).astype(np.float32)
     numbers = np.unique(codes[np.isfinite(codes)])
     middles = (numbers[1:] + numbers[:-1]) / 2
     halves = np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32)
     edges = np.array([3e38, 1e-45, largest * 1.03125, largest * 1.0625, np.inf, np.nan], np.float32)
     x = np.concatenate([numbers, middles, np.nextafter(middles, np.inf), np.nextafter(middles, -np.inf), halves, edges, -edges])
-    attrs = {"to": to, "saturate": saturate} if to != TensorProto.FLOAT4E2M1 else {"to": to}
-    nodes = [node("Cast", "x", "c", **attrs), node("Cast", "c", "y", to=FLOAT)]
+    nodes = [node("Cast", "x", "c", to=to, saturate=saturate), node("Cast", "c", "y", to=FLOAT)]
     with np.errstate(invalid="ignore"):
-        want = (np.clip(x, -largest, largest) if saturate else x).astype(narrow).astype(np.float32)
+        want = (np.clip(x, -largest, largest) if saturates else x).astype(narrow).astype(np.float32)
     if to == TensorProto.FLOAT4E2M1:
         x, want = x[~np.isnan(x)], want[~np.isnan(x)]
     got = run(model_of(nodes, {"x": ["n"]}, ["y"], opset=23), x)
     np.testing.assert_array_equal(got, want)
     np.testing.assert_array_equal(np.signbit(got)[~np.isnan(want)], np.signbit(want)[~np.isnan(want)])
+
+
+@pytest.mark.parametrize("mode", ["up", "nearest", "down"])
+def test_casts_to_exponents_without_saturation_overflow_to_nan(mode: str) -> None:
+    to = TensorProto.FLOAT8E8M0
+    x = np.array([1.0, 1.5, 2.0**127, 1.25 * 2.0**127, 1.75 * 2.0**127], np.float32)
+    for saturate in (0, 1):
+        nodes = [node("Cast", "x", "c", to=to, saturate=saturate, round_mode=mode), node("Cast", "c", "y", to=FLOAT)]
+        exponents = {"up": [0, 1, 127, 128, 128], "nearest": [0, 1, 127, 127, 128], "down": [0, 0, 127, 127, 127]}[mode]
+        want = [2.0 ** min(e, 127) if e < 128 or saturate else np.nan for e in exponents]
+        np.testing.assert_array_equal(run(model_of(nodes, {"x": ["n"]}, ["y"], opset=24), x), np.array(want, np.float32))
 
 
 def test_arithmetic_on_8_bit_floats_is_rejected() -> None:

@@ -269,6 +269,11 @@ def test_bits_and_determinants() -> None:
         d, bits = model(x)
         np.testing.assert_allclose(d, np.linalg.det(x.astype(np.float64)), rtol=1e-5)
         np.testing.assert_array_equal(bits, x.view(np.int32))
+    halves = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    for to in (TensorProto.INT16, TensorProto.UINT16, TensorProto.BFLOAT16):
+        nodes = [node("BitCast", "x", "b", to=to), node("BitCast", "b", "y", to=TensorProto.UINT16)]
+        model = pliant.compile(model_of(nodes, {"x": (TensorProto.FLOAT16, ["n"])}, ["y"], opset=26))
+        np.testing.assert_array_equal(model(halves), halves.view(np.uint16))
     wide = model_of([node("BitCast", "x", "y", to=TensorProto.INT64)], {"x": ["n"]}, ["y"], opset=26)
     with pytest.raises(pliant.CompileError, match="the node casts float32 to int64, whose elements have another number of bits"):
         pliant.compile(wide)

@@ -143,7 +143,7 @@ pub(crate) fn encode(n: &mut Node<'_, '_>, ty: DataType, x: Expr, saturate: bool
     let x = n.cast(x, DType::Float32)?;
     match float_format(ty) {
         Some(format) => encode_floats(n, &format, x, saturate),
-        None => encode_exponents(n, x),
+        None => encode_exponents(n, x, saturate),
     }
 }
 
@@ -184,7 +184,8 @@ fn encode_floats(
     let bits = n.bitcast(x, DType::Int32)?;
     let magnitude = op_with_constant(n, "relax.bitwise_and", bits, i32::MAX)?;
     let rounded = rounded_magnitude(n, format, magnitude)?;
-    // The bit pattern after the largest number represents infinity or NaN.
+    // A format without infinity and NaN always saturates. In others, one of them follows the largest number.
+    let saturate = saturate || format.nan.is_none();
     let last = i32::from(format.largest) + i32::from(!saturate);
     let mut code = op_with_constant(n, "relax.minimum", rounded, last)?;
     let sign_bit = 1i32 << (format.bits - 1);
@@ -239,14 +240,16 @@ fn op_with_constant(n: &mut Node<'_, '_>, operator: &str, x: Expr, constant: i32
     n.op(operator, &[x, constant])
 }
 
-/// Emits the conversion to float8e8m0, which has only an exponent. The attribute `round_mode` determines the rounding.
-fn encode_exponents(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
+/// Emits the conversion to float8e8m0, which has only an exponent. The attribute `round_mode` determines the rounding. Without
+/// `saturate`, numbers that round up to 2^128 become NaN, the bit pattern after that of the largest number.
+fn encode_exponents(n: &mut Node<'_, '_>, x: Expr, saturate: bool) -> ExprResult {
     let mode = n.attrs().choice("round_mode", &["up", "down", "nearest"])?;
     let power = |c: i32, factor: f64| (2f64.powi(c - 127) * factor) as f32;
+    let codes = if saturate { 254 } else { 255 };
     let (thresholds, right): (Vec<f32>, bool) = match mode {
-        "up" => ((0..254).map(|c| power(c, 1.0)).collect(), false),
+        "up" => ((0..codes).map(|c| power(c, 1.0)).collect(), false),
         "down" => ((1..255).map(|c| power(c, 1.0)).collect(), true),
-        _ => ((0..254).map(|c| power(c, 1.5)).collect(), true),
+        _ => ((0..codes).map(|c| power(c, 1.5)).collect(), true),
     };
     let size = n.op("relax.abs", &[x])?;
     let code = count_thresholds(n, size, &thresholds, right)?;

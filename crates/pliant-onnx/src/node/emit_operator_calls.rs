@@ -64,7 +64,13 @@ impl Node<'_, '_> {
     /// If the sizes of the data types differ.
     pub fn bitcast(&mut self, x: Expr, dtype: DType) -> ExprResult {
         let attrs = Attrs::default().with("dtype", AttrValue::DType(dtype));
-        self.op_with("relax.bitcast", &[x], attrs)
+        // Loop functions convert 16-bit floats to float32 when they load them.
+        let converts = |dtype: DType| dtype.is_float() && dtype.size() == 2;
+        let operator = match converts(dtype) || self.dtype(x).is_ok_and(converts) {
+            true => "relax.memory.view",
+            false => "relax.bitcast",
+        };
+        self.op_with(operator, &[x], attrs)
     }
 
     /// Emits a cast of a tensor to another element type.

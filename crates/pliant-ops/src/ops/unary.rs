@@ -121,13 +121,14 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.bitcast",
         infer_bitcast,
-        "The bits of the elements as elements of another data type of the same size. A byte other than 0 becomes True.",
+        "The bits of the elements as elements of another data type of the same size. A byte other than 0 becomes True. 16-bit \
+        floats are not accepted; R.memory.view reinterprets them.",
     )
     .operands(&["x"])
     .attrs(&[("dtype", Default::Required)])
     .te(Pattern::ElemWise, te_bitcast)
     .onnx(&["BitCast"])
-    .errors("`dtype` is not the name of a data type, or its size differs from that of the elements"),
+    .errors("`dtype` is not the name of a data type, or its size differs from that of the elements, or one of the types is a 16-bit float"),
     OpDecl::new("relax.wrap_param", infer_astype, "Converts a model parameter to a data type.")
         .operands(&["data"])
         .attrs(&[("dtype", Default::Str("float32"))])
@@ -154,6 +155,13 @@ fn te_astype(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 fn infer_bitcast(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let dtype = ctx.dtype("dtype")?;
+    // Loop functions convert 16-bit floats to float32 when they load them.
+    let converted = |d: &DType| matches!(d, DType::Float16 | DType::BFloat16);
+    if let Some(half) = [t.dtype, dtype].into_iter().flatten().find(converted) {
+        return Err(ctx.error(format!(
+            "the bits of {half} elements cannot be reinterpreted in a loop; use R.memory.view(x, dtype=...)"
+        )));
+    }
     if let Some((from, to)) = t.dtype.zip(dtype)
         && from.size() != to.size()
     {

@@ -139,7 +139,7 @@ def atanh(x: Operand) -> Expr:
     Data types: `x` floats; result as `x`. Tensors of other types raise `CompileError`."""
 
 def bitcast(x: Operand, dtype: Any) -> Expr:
-    """The bits of the elements as elements of another data type of the same size. A byte other than 0 becomes True. Raises an error if `dtype` is not the name of a data type, or its size differs from that of the elements.
+    """The bits of the elements as elements of another data type of the same size. A byte other than 0 becomes True. 16-bit floats are not accepted; R.memory.view reinterprets them. Raises an error if `dtype` is not the name of a data type, or its size differs from that of the elements, or one of the types is a 16-bit float.
 
     Implements ONNX BitCast.
 
