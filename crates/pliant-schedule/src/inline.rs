@@ -156,7 +156,7 @@ fn check_between(f: &PrimFunc, producer: Stmt, consumer: Stmt, name: &str) -> St
             leaves_share_loop(f, leaf.stmt, producer) || leaves_share_loop(f, leaf.stmt, consumer);
         if (is_input || is_result) && ((first..=last).contains(&i) || shares_loop) {
             return Err(format!(
-                "{} uses a buffer of the block '{name}', and runs between this block and {} or in the same loop as one of them",
+                "{} uses a buffer of the block '{name}' and runs between it and {}, or in a loop with one of the two",
                 leaf.name, all[first].name
             ));
         }

@@ -140,7 +140,7 @@ fn nest_of(f: &PrimFunc, vars: &[Var]) -> Step<Vec<Loop>> {
     for pair in nest.windows(2) {
         if pair[0].body != pair[1].stmt {
             return Err(format!(
-                "the loop '{}' contains other statements than the loop '{}'",
+                "the body of the loop '{}' contains other statements besides the loop '{}'",
                 name(pair[0].var),
                 name(pair[1].var)
             ));

@@ -67,7 +67,9 @@ pub static KERNEL: Kernel = Kernel {
     relations: |call, sizes| {
         let parts = sizes.get("parts");
         if parts != 1 && parts != 2 {
-            return Err(format!("operand x has {parts} parts, expected 1 or 2"));
+            return Err(format!(
+                "the last dim of operand x has size {parts}, expected 1 for real numbers or 2 for complex numbers"
+            ));
         }
         let Some(x) = call.operand("x") else { return Ok(()) };
         for name in ["window", "out"] {

@@ -30,7 +30,9 @@ pub static KERNEL: Kernel = Kernel {
     relations: |call, sizes| {
         let entries = sizes.get("entries");
         if entries != ENTRIES {
-            return Err(format!("operand table has {entries} entries, expected {ENTRIES}"));
+            return Err(format!(
+                "operand 'table' has {entries} entries, expected {ENTRIES}, one for each 8-bit number"
+            ));
         }
         let (Some(table), Some(out)) = (call.operand("table"), call.operand("out")) else {
             return Ok(());
@@ -38,7 +40,7 @@ pub static KERNEL: Kernel = Kernel {
         match table.dtype == out.dtype {
             true => Ok(()),
             false => Err(format!(
-                "operand out is {}, expected {} like operand table",
+                "operand 'out' is {}, expected {}, the data type of operand 'table'",
                 out.dtype, table.dtype
             )),
         }

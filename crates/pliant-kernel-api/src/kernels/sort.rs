@@ -52,7 +52,7 @@ pub static KERNEL: Kernel = Kernel {
         let (Some(x), values) = (call.operand("x"), call.operand("values")) else { return Ok(()) };
         if let Some(values) = values.filter(|values| values.dtype != x.dtype) {
             return Err(format!(
-                "operand values is {}, expected {} like operand x",
+                "operand 'values' is {}, expected {}, the data type of operand 'x'",
                 values.dtype, x.dtype
             ));
         }

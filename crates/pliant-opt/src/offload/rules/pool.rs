@@ -138,7 +138,7 @@ impl PoolingWindows {
             None => false,
         };
         if !channels_last && !by_columns {
-            return Err("the pooling's windows have too many columns for the kernel, or columns too far apart".into());
+            return Err("the pooling's windows have too many columns for the kernel 'pool', or their columns are too far apart (dilation)".into());
         }
         if !by_columns && !Machine::host().whole_windows_are_faster(&filter_size) {
             return Err(

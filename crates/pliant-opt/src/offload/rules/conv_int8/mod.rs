@@ -102,7 +102,7 @@ impl Rule for ConvInt8 {
         })?;
         let Some(weights) = weights else {
             return Ok(Err(
-                "the weights of a filter span more than 8 bits, which the kernel does not support"
+                "the weights of a filter span more than 8 bits (their largest and smallest differ by more than 255)"
                     .into(),
             ));
         };
