@@ -283,7 +283,7 @@ pub fn te_unary_steps(ctx: &mut LegalizeCtx<'_>, f: impl Fn(&te::Expr) -> te::Ex
 
 /// The type in which formulas of several operations on `dtype` are computed: float32 for 16-bit floats, otherwise `dtype`.
 pub fn wide_float(dtype: DType) -> DType {
-    if matches!(dtype, DType::Float16 | DType::BFloat16) { DType::Float32 } else { dtype }
+    if dtype.is_half() { DType::Float32 } else { dtype }
 }
 
 /// The common size of two dims that must be equal, or `None` if they provably differ. If equality cannot be proved, the loop

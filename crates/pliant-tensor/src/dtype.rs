@@ -123,6 +123,11 @@ impl DType {
         TABLE[self as usize].4
     }
 
+    /// Whether the type is a 16-bit float.
+    pub const fn is_half(self) -> bool {
+        matches!(self, DType::Float16 | DType::BFloat16)
+    }
+
     /// Whether this is one of the four floating-point types.
     pub const fn is_float(self) -> bool {
         matches!(self.kind(), DTypeKind::Float)

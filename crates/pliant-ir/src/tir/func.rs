@@ -119,14 +119,9 @@ impl PrimFunc {
     /// Adds a buffer of `size` elements in local memory. Code generators keep small ones in registers.
     pub fn local_buffer(&mut self, name: impl Into<Arc<str>>, dtype: DType, size: i64) -> Buffer {
         let shape = vec![self.int(size)];
-        self.add_buffer(BufferData {
-            name: name.into(),
-            dtype,
-            shape,
-            strides: Vec::new(),
-            elem_offset: None,
-            scope: Scope::Local,
-        })
+        let buffer = self.compact_buffer(name, shape, dtype);
+        self.buffers[buffer].scope = Scope::Local;
+        buffer
     }
 
     /// Adds a compact row-major buffer in global memory.

@@ -65,8 +65,7 @@ impl Node<'_, '_> {
     pub fn bitcast(&mut self, x: Expr, dtype: DType) -> ExprResult {
         let attrs = Attrs::default().with("dtype", AttrValue::DType(dtype));
         // Loop functions convert 16-bit floats to float32 when they load them.
-        let converts = |dtype: DType| dtype.is_float() && dtype.size() == 2;
-        let operator = match converts(dtype) || self.dtype(x).is_ok_and(converts) {
+        let operator = match dtype.is_half() || self.dtype(x).is_ok_and(DType::is_half) {
             true => "relax.memory.view",
             false => "relax.bitcast",
         };

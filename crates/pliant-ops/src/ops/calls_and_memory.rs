@@ -14,6 +14,9 @@ use crate::te;
 use crate::type_inference::InferCtx;
 
 const INPLACE_ATTR: &[(&str, Default)] = &[(INPLACE_INDICES, Default::Required)];
+/// The errors of the operators with the attribute `inplace_indices`.
+const INPLACE_ERRORS: &str = "`inplace_indices` does not have one entry per output, or an entry is not the index of an input, is that of \
+    another entry, or that of an input whose type differs from the output";
 
 /// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
@@ -31,10 +34,7 @@ pub static DECLS: &[OpDecl] = &[
     )
     .operands(&["gvar", "args", "tir_vars?"])
     .attrs(INPLACE_ATTR)
-    .errors(
-        "`inplace_indices` does not have one entry per output, or an entry is not the index of an input, is that of another \
-        entry, or that of an input whose type differs from the output",
-    ),
+    .errors(INPLACE_ERRORS),
     OpDecl::new(
         "relax.call_dps_packed",
         infer_explicit,
@@ -55,10 +55,7 @@ pub static DECLS: &[OpDecl] = &[
     )
     .operands(&["func", "*args: scalar"])
     .attrs(INPLACE_ATTR)
-    .errors(
-        "`inplace_indices` does not have one entry per output, or an entry is not the index of an input, is that of another \
-        entry, or that of an input whose type differs from the output",
-    ),
+    .errors(INPLACE_ERRORS),
     OpDecl::new(
         "relax.call_builtin_with_ctx",
         infer_explicit,

@@ -156,8 +156,7 @@ fn infer_bitcast(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let dtype = ctx.dtype("dtype")?;
     // Loop functions convert 16-bit floats to float32 when they load them.
-    let converted = |d: &DType| matches!(d, DType::Float16 | DType::BFloat16);
-    if let Some(half) = [t.dtype, dtype].into_iter().flatten().find(converted) {
+    if let Some(half) = [t.dtype, dtype].into_iter().flatten().find(|d| d.is_half()) {
         return Err(ctx.error(format!(
             "the bits of {half} elements cannot be reinterpreted in a loop; use R.memory.view(x, dtype=...)"
         )));

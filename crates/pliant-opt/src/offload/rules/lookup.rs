@@ -232,7 +232,7 @@ impl Lookup {
 
 /// The state of the search for the operators of a function.
 struct Search {
-    /// The 8-bit tensor that the operators found so far read; `None` if none of them reads a non-constant tensor.
+    /// The non-constant 8-bit tensor that the matched operators read; `None` if no such tensor was found yet.
     x: Option<Var>,
     operators: Vec<Var>,
     seen: FxHashSet<Var>,
