@@ -1,5 +1,5 @@
-//! The cost model: sizes of blocks that fit in a cache, and the number of pieces of work for
-//! threads.
+//! The cost model: sizes of blocks that fit in a cache, and the number of pieces of work for threads. It does not decide which
+//! operators are fused: fusion patterns do (`pliant-opt/src/fuse`).
 //!
 //! Matrix products use the loop structure of Low et al., "Analytical modeling is enough for
 //! high-performance BLIS" (2016): a slice of a panel of B stays in the first-level cache while the

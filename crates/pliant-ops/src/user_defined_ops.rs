@@ -4,7 +4,8 @@
 //! - Type rule: `FunctionBuilder::call_op` (`pliant-ir/src/relax/builder.rs`) calls `Registry::infer` (`op_registry.rs`), which
 //!   calls `UserOp::infer`. The result type consists of the dims and data types of the outputs.
 //! - Lowering: the pass `LegalizeOps` calls `legalize_with`, which calls `to_tir` (`legalize.rs`) and then `UserOp::legalize`.
-//!   `tir_call` (`legalize/lowered_forms.rs`) makes a loop function of the outputs.
+//!   `tir_call` (`legalize/lowered_forms.rs`) makes a loop function of the outputs. From there on, it is compiled and executed
+//!   like any other loop function.
 //!
 //! If the shape or data type of an operand is unknown, `UserOp::infer_by_example` infers the type: it calls the user's function
 //! with example operands, and drops the parts of the result type that depend on the examples. If the rank or data type of an

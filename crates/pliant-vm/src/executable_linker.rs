@@ -1,4 +1,5 @@
-//! Links an executable: resolves indices and names in its bytecode to pointers, once per VM.
+//! Links an executable: resolves indices and names in its bytecode to pointers, once per VM. [`LoopFuncTable`] contains the machine
+//! code of the loop functions; [`LoopFuncTable::replace`] swaps the code of a function while programs run.
 
 use std::any::Any;
 use std::fmt;

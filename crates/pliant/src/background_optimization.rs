@@ -1,6 +1,10 @@
 //! Tiered compilation: programs start with code of Cranelift, and one thread of the process compiles their loop functions with
 //! LLVM in the background. Finished functions replace the code of Cranelift, while programs run.
 //!
+//! Which programs start this way is decided by `Target::resolve`. Functions without loops and functions with more than
+//! [`MAX_STATEMENTS`] statements keep the code of Cranelift. The new code is written to the slot of the function
+//! (`pliant-vm/src/loop_function_code.rs`).
+//!
 //! The thread has a low priority. It starts with a program [`START_DELAY`] after its compilation, so that short-lived programs are
 //! not optimized, unless somebody waits for it. A forked child has no such thread and keeps the code that its parent had.
 

@@ -1,4 +1,5 @@
-//! The options of a compilation: [`CompileOptions`], [`Target`], [`ExecMode`].
+//! The options of a compilation: [`CompileOptions`], [`Target`], [`ExecMode`]. `Target::resolve` decides which code generator
+//! compiles a program first, from the target, the build and the environment variable `PLIANT_TIER`.
 
 use std::path::PathBuf;
 use std::sync::Arc;

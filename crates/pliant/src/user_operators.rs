@@ -1,4 +1,5 @@
-//! [`register_op`]: registers operators that users define by functions on tensor expressions.
+//! [`register_op`]: registers operators that Rust programs define by functions on tensor expressions
+//! (`pliant-ops/src/user_defined_ops.rs`). Operators of Python programs are registered in `pliant-py`.
 
 use pliant_diag::Diagnostic;
 use pliant_diag::error_codes::PL0219;

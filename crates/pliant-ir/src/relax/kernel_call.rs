@@ -5,6 +5,10 @@
 //! are the declared operands that the kernel writes, in the order of its declaration
 //! ([`pliant_kernel_api::Kernel`]).
 //!
+//! # Checks
+//! The type rule of the call checks what is known at compile time (`pliant-ops/src/ops/kernel_call.rs`). At run time, the entry
+//! point of every kernel checks the actual operands and attributes (`pliant-kernels/src/kernel_entry_points.rs`).
+//!
 //! # Axes
 //! Kernels declare their operands with named dims, such as (batch, channels, depth, height, width).
 //! `axes` maps the name of an operand to a list with an entry for each declared dim. The entry is

@@ -29,7 +29,7 @@
 //! | [`quantized`] | matrix products of 8-bit integers |
 //! | [`low_precision_weights`] | matrix products by constants of 4, 8 or 16 bits |
 //! | [`attention`] | blocks of rows and keys |
-//! | [`convolution`] | tiles, lines, groups and Winograd blocks |
+//! | [`convolution`] | tiles, lines, groups, and the block sizes of Winograd's algorithm |
 //! | [`recurrent`] | ranges of steps |
 //! | [`arg_reduce`] | pieces of rows, and parts into which long rows are divided |
 //! | [`fft`] | pieces of rows |

@@ -1,4 +1,6 @@
-//! The operator `call_kernel`, which calls a library kernel: its type rule and its lowering.
+//! The operator `call_kernel`, which calls a library kernel: its type rule and its lowering. The type rule checks operands and
+//! attributes as far as they are known at compile time. The kernel checks the rest when it is called
+//! (`pliant-kernels/src/kernel_entry_points.rs`).
 
 use pliant_ir::op::InferError;
 use pliant_ir::print::type_text;

@@ -1,13 +1,14 @@
 //! # What it does
-//! Operator fusion: groups calls of loop functions that are cheaper if they run as one. Each group becomes a private function
-//! with the attribute `Primitive`, which [`FuseTIR`](crate::fuse::fuse_tir) merges into one loop function. Elementwise operations
+//! Operator fusion: groups calls of loop functions that can run as one. Each group becomes a private function with the attribute `Primitive`, which [`FuseTIR`](crate::fuse::fuse_tir) merges into one loop function. Elementwise operations
 //! are fused into their readers, chains of injective operations are merged, and elementwise operations on the outputs of
 //! reductions and matmuls are fused into these as an epilogue.
 //!
 //! A value is fused into its post-dominator in the dataflow graph, so that nothing outside of a group reads intermediate values
 //! of the group. The fusion patterns that [`AnnotateTIROpPattern`](crate::fuse::annotate_tir_op_pattern) assigns decide which
-//! calls can be fused. Equal groups share one function. Symbols that no tensor of a group defines are passed to its function as a
-//! shape.
+//! calls are fused; no cost is computed here. Whether a fused elementwise stage is recomputed by its readers or stored is decided
+//! later, by its cost (`pliant-tir/src/inline_elementwise_stages.rs`). The setting `relax.FuseOps.max_depth` limits the number of
+//! calls of a group; the default is 64. Equal groups share one function. Symbols that no tensor of a group defines are passed to
+//! its function as a shape.
 //!
 //! # Before
 //! ```python

@@ -1,4 +1,5 @@
-//! Passes that merge operators and loop functions into fewer loop functions.
+//! Passes that merge operators and loop functions into fewer loop functions. Fusion patterns decide what is merged, not costs. The
+//! cost of recomputing a value is compared within merged loop functions (`pliant-tir/src/inline_elementwise_stages.rs`).
 //!
 //! | module | what |
 //! |---|---|

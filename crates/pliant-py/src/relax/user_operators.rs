@@ -1,5 +1,6 @@
-//! User-defined operators: a Python function creates the tensor expression of the operator, from which the type rule
-//! is derived.
+//! User-defined operators: a Python function creates the tensor expression of the operator, from which the type rule is derived.
+//! The decorator `relax.op.register_op` (`python/pliant/relax/op/_user_operators.py`) calls this file, which adds the operator to
+//! the registry of `pliant-ops` (`pliant-ops/src/user_defined_ops.rs`).
 
 use pliant_ir::{AttrValue, Attrs};
 use pliant_ops::te::{self, TeError};

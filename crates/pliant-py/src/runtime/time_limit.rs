@@ -1,4 +1,4 @@
-//! The time limit of a run, given in Python as `timeout` in seconds.
+//! Converts the argument `timeout` of a run (in seconds) to a time limit. `pliant-vm/src/time_limit.rs` stops the run.
 
 use std::time::Duration;
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pliant.relax.op import _calls
+from pliant.relax.op import _calls, _user_operators
 from pliant.relax.op._operator_lookup import find as _find
 from pliant.relax.op._operator_lookup import names as _names
 from pliant.relax.op._calls import (
@@ -20,8 +20,8 @@ from pliant.relax.op._calls import (
     call_pure_packed,
     call_py_func,
     call_tir,
-    register_op,
 )
+from pliant.relax.op._user_operators import register_op
 
 
 def __getattr__(name: str) -> Any:
@@ -31,7 +31,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*_calls.__all__, *_names("")})
+    return sorted({*_calls.__all__, *_user_operators.__all__, *_names("")})
 
 
 for _group in ("nn", "image", "signal", "vision", "memory", "inspect", "builtin"):

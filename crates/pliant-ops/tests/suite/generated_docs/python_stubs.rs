@@ -8,13 +8,12 @@ use pliant_ops::op_declaration::Default;
 use super::accepted_types::data_types;
 use super::{Param, check, groups, params, short};
 
-const HAND_WRITTEN: [&str; 6] = [
+const HAND_WRITTEN: [&str; 5] = [
     "call_tir",
     "call_dps_packed",
     "call_kernel",
     "call_packed",
     "call_pure_packed",
-    "register_op",
 ];
 
 /// A paragraph about the exceptions of all operators, for the docstrings of the modules.
@@ -51,6 +50,7 @@ fn stub(group: &str, list: &[&'static OpDecl], nested: &[&str]) -> String {
         writeln!(out, "from pliant.relax.op import {}", names.join(", ")).unwrap();
         let names: Vec<String> = HAND_WRITTEN.iter().map(|n| format!("{n} as {n}")).collect();
         writeln!(out, "from pliant.relax.op._calls import {}", names.join(", ")).unwrap();
+        out.push_str("from pliant.relax.op._user_operators import register_op as register_op\n");
     }
     out.push_str("\n# An expression, a number, an array, a shape, or a sequence of these.\nOperand: TypeAlias = Any\n");
     let mut functions: Vec<(String, &OpDecl)> = Vec::new();

@@ -50,7 +50,7 @@
 //! # Files
 //! | file | content |
 //! |---|---|
-//! | `conv_matcher` | recognizes convolutions and epilogues: bias, residual (channels last, not transposed), activation |
+//! | `conv_matcher` | recognizes convolutions and epilogues (bias, residual if channels last and not transposed, activation); decides whether Winograd's algorithm is used |
 //! | `conv_kernel_call` | creates the kernel calls |
 //! | `pack_constant_weights` | packs constant weights at compile time |
 //! | `pack_non_constant_weights` | emits the loop function that packs other weights in each call |
