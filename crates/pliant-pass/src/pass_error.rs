@@ -61,7 +61,7 @@ impl fmt::Display for Problem {
 /// An unsupported feature that a valid program uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported {
-    /// The unsupported feature, with the function that contains it.
+    /// The statement that a feature is not supported, with the function that uses the feature.
     pub what: String,
     /// The reason why the feature is not supported, and what to use instead.
     pub because: String,
@@ -70,7 +70,7 @@ pub struct Unsupported {
 impl fmt::Display for Unsupported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Unsupported { what, because } = self;
-        write!(f, "{what} is not supported: {because}")
+        write!(f, "{what}: {because}")
     }
 }
 
@@ -110,7 +110,8 @@ impl PassError {
         PassError::User(vec![Problem::new(message)])
     }
 
-    /// Creates an error for one unsupported feature.
+    /// Creates an error for one unsupported feature. `what` states that the feature is not supported, as in `a loop is not
+    /// supported`, and `because` states the reason or what to use instead.
     pub fn unsupported(what: impl Into<String>, because: impl Into<String>) -> Self {
         PassError::Unsupported(vec![Unsupported { what: what.into(), because: because.into() }])
     }

@@ -247,8 +247,7 @@ impl From<PassError> for Error {
             PassError::Unsupported(list) => pliant_diag::Error::Unsupported(
                 list.into_iter()
                     .map(|pliant_pass::Unsupported { what, because }| {
-                        Diagnostic::error(PL0002, format!("{what} is not supported"))
-                            .with_help(because)
+                        Diagnostic::error(PL0002, what).with_help(because)
                     })
                     .collect(),
             ),

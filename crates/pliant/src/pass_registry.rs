@@ -346,7 +346,7 @@ impl ModulePass for LoopPass {
             let result = pliant_tir::lowering_pipeline::run_pass(self.0, Arc::make_mut(func));
             result.err().map(|e| {
                 PassError::unsupported(
-                    format!("the loop function '{name}' in the pass {}", e.pass),
+                    format!("the pass {} does not support the loop function '{name}'", e.pass),
                     e.message,
                 )
             })

@@ -427,7 +427,7 @@ impl FunctionGen<'_> {
                 self.emit("vm.builtin.make_tuple", &fields, dst, temps)
             }
             ExprData::Func(_) => Err(PassError::unsupported(
-                "compiling a local function to bytecode",
+                "compiling a local function to bytecode is not supported",
                 "run the pass LambdaLift first, which turns local functions into functions of the module",
             )),
             ExprData::If { .. } => Err(PassError::internal(

@@ -269,7 +269,7 @@ impl FunctionLowering<'_> {
             ExprData::Func(_) => {
                 return Err(PassError::unsupported(
                     format!(
-                        "lowering the local function '{}' with VMShapeLower",
+                        "lowering the local function '{}' with VMShapeLower is not supported",
                         func.var(binding.var).name
                     ),
                     "run LambdaLift first, which moves local functions to the module",
@@ -454,7 +454,7 @@ impl FunctionLowering<'_> {
         };
         let problem = Problem::new(what);
         PassError::User(vec![problem.with_help(
-            "the symbol must be by itself a dim of a parameter, or of a match_cast before the use",
+            "define each symbol: use it alone as a dim of a parameter, or of an R.match_cast before this point",
         )])
     }
 

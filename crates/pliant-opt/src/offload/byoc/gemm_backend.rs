@@ -170,7 +170,7 @@ fn generate_one(f: &ExternalFunction<'_>, _: &dyn OpRegistry) -> Result<Generate
     let [(_, inner)] = &composites[..] else {
         return Err(PassError::unsupported(
             format!(
-                "compiling a function with {} matmuls with the backend 'gemm'",
+                "compiling a function with {} matmuls with the backend 'gemm' is not supported",
                 composites.len()
             ),
             "the backend supports one matmul per function; create the functions with FuseOpsByPattern(annotate_codegen=True) or MergeCompositeFunctions",
@@ -178,7 +178,7 @@ fn generate_one(f: &ExternalFunction<'_>, _: &dyn OpRegistry) -> Result<Generate
     };
     packed_function(inner).ok_or_else(|| {
         PassError::unsupported(
-            "compiling a matmul with a constant operand with the backend 'gemm'",
+            "compiling a matmul with a constant operand with the backend 'gemm' is not supported",
             "the operands must be arguments of the function; run FuseOpsByPattern with bind_constants=False",
         )
     })

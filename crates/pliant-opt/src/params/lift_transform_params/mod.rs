@@ -126,7 +126,9 @@ fn called_functions(module: &IRModule) -> FxHashSet<Arc<str>> {
 fn check_not_called(called: &FxHashSet<Arc<str>>, name: &str) -> Result<(), PassError> {
     if called.contains(name) {
         return Err(PassError::unsupported(
-            format!("lifting the parameters of '{name}', which another function calls,"),
+            format!(
+                "lifting the parameters of '{name}', which another function calls, is not supported"
+            ),
             format!(
                 "a function of the module calls '{name}'; inline the call with InlinePrivateFunctions"
             ),
