@@ -76,7 +76,7 @@ def test_function_calls_must_match_their_signature() -> None:
     wrong = calling(node("f", "x", "y", slop=0.5, **own), function("f", "slope"))
     refused(wrong, "'f' of mine has no attribute 'slop'")
     assert "did you mean 'slope'?" in str(check(wrong))
-    refused(calling(node("f", "x", "y", **own), function("f"), function("f")), "the model defines two functions 'f' of mine")
+    refused(calling(node("f", "x", "y", **own), function("f"), function("f")), "the model defines two functions named 'f' of mine")
     refused(calling(node("f", "x", "y", **own), function("f", "tilt")), "'alpha' refers to 'tilt', which the function 'f'")
     outside = function("f", "slope").node[0]
     outside.input[0], outside.output[0] = "x", "y"

@@ -122,8 +122,12 @@ impl DimSymbols {
         if max.div_euclid(by).saturating_mul(by) >= min {
             return Ok(());
         }
-        let divisor = if by == 1 { String::new() } else { format!(" that is a multiple of {by}") };
-        Err(format!("the range declared for the dim, {min} to {max}, contains no size{divisor}"))
+        Err(match by {
+            1 => format!("the range declared for the dim, {min} to {max}, is empty"),
+            _ => format!(
+                "the range declared for the dim, {min} to {max}, contains no multiple of {by}"
+            ),
+        })
     }
 
     /// Reports a divisor that is declared for a name that no dim has.
@@ -132,7 +136,7 @@ impl DimSymbols {
         let known: Vec<&str> = self.by_name.keys().map(String::as_str).collect();
         let problem =
             Problem::invalid(format!("divisible: no dim of the model is called '{name}'"));
-        Some(problem.with_help(format!("the symbols of the model are {}", known.join(", "))))
+        Some(problem.with_help(format!("the named dims of the model are {}", known.join(", "))))
     }
 
     /// The symbolic term for the size with the given name. A symbol is created if the name is new.

@@ -53,7 +53,7 @@ pub(crate) fn checked_dtype(code: i64) -> Result<DType, Problem> {
         Ok(DataType::String) => Problem::unsupported(e)
             .with_help("convert strings to numbers before they are passed to the model"),
         Ok(DataType::Complex64 | DataType::Complex128) => Problem::unsupported(e)
-            .with_help("pass real and imaginary parts along an axis of size 2, as in DFT"),
+            .with_help("instead of complex numbers, pass real and imaginary parts along an axis of size 2, as in DFT"),
         Ok(DataType::Undefined) | Err(_) => Problem::invalid(e),
         Ok(_) => Problem::unsupported(e),
     };

@@ -365,7 +365,7 @@ impl<'n, 'm> Node<'n, 'm> {
     /// import of the node cannot be deferred to run time.
     fn unknown_rank_problem(&self, e: Expr) -> Problem {
         Problem::known_only_at_run_time(&format!("the rank of {}", self.tensor_label(e, "an input"))).with_help(
-            "declare the rank in the file: add a value_info entry for that input, with symbols for its dims",
+            "declare the rank of the input in the model file: add a value_info entry for it, with a symbol or size for each dim",
         )
     }
 

@@ -373,8 +373,8 @@ impl Node<'_, '_> {
     /// If it is not a bool tensor with one element.
     pub fn branch_condition(&mut self, cond: Expr, what: &str) -> ExprResult {
         if let Some(dtype) = self.func().ty(cond).dtype().filter(|d| !d.is_bool()) {
-            return Err(Problem::invalid(format!("{what} is of {dtype}, but must be of bool"))
-                .with_help("add a Cast to bool before the node"));
+            let text = format!("{what} has element type {dtype}, but must have element type bool");
+            return Err(Problem::invalid(text).with_help("add a Cast to bool before the node"));
         }
         self.reshape_to_scalar(cond)
     }

@@ -284,9 +284,9 @@ pub(crate) fn unknown_operator(node: &NodeProto) -> Problem {
         domain => format!("{domain}.{}", node.op_type()),
     };
     let close = ops::closest_operator_help(normalized_domain(node.domain()), node.op_type());
-    let close = close.map_or_else(String::new, |close| format!("{close}; "));
+    let suggestion = close.map_or_else(String::new, |close| format!("{close}; "));
     problem.with_help(format!(
-        "{close}export the model with supported operators, add a model function of that name, or register the operator: \
+        "{suggestion}export the model with supported operators, add a model function of that name, or register the operator: \
          relax.op.register_op(\"{name}\")"
     ))
 }

@@ -157,7 +157,7 @@ fn check_zero_dim(n: &mut Node<'_, '_>, kept: Option<Sym>, dim: Sym) -> Result<(
         Some(1) => return Ok(()),
         Some(_) => {
             return Err(Problem::invalid(
-                "a symbolic dim of the new shape is always 0; with allowzero=0, it stands for the dim of the input, which is never 0",
+                "a symbolic dim of the new shape is always 0; with allowzero=0, a 0 copies the input dim, but this dim is never 0",
             )
             .with_help("set allowzero=1 if the dim of the result should be 0"));
         }

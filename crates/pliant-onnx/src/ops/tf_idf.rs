@@ -36,7 +36,7 @@ impl NgramPool<'_> {
         let wrong = || {
             let items = self.items.len();
             Problem::invalid(format!(
-                "'ngram_counts' does not delimit n-grams of length {length} in 'pool_int64s', which has {items} elements"
+                "'ngram_counts' gives no valid range of n-grams of length {length} in 'pool_int64s', which has {items} elements"
             ))
         };
         let (Some(from), Some(to)) = (index(length - 1), index(length)) else {

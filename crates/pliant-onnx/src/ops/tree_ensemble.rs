@@ -200,8 +200,8 @@ fn membership_sets(modes: &[i64], values: &[f64]) -> Result<Vec<Vec<f64>>, Probl
     // Every position, including leaves, takes the space of the longest set.
     if width.saturating_mul(2 * modes.len()) > MAX_MEMBERS {
         return Err(Problem::unsupported(format!(
-            "'membership_values' has sets of up to {width} members: for {} nodes, all padded to this length, the sets exceed \
-             the limit of {MAX_MEMBERS} members",
+            "the longest set in 'membership_values' has {width} members; the sets of all {} nodes, padded to this length, exceed \
+             the limit of {MAX_MEMBERS} members in total",
             modes.len()
         )));
     }

@@ -55,8 +55,8 @@ fn loop_node(n: &mut Node<'_, '_>) -> ConvertResult {
     let carried = graph.input.len().saturating_sub(2);
     if n.len() < 2 || n.len() != carried + 2 || graph.output.len() <= carried {
         return Err(Problem::invalid(format!(
-            "the node has {} inputs, and its body has {} inputs and {} outputs: with {carried} loop-carried values, the node and \
-             the body must have {} inputs, and the body at least {} outputs",
+            "the node has {} inputs, and its body has {} inputs and {} outputs; with {carried} loop-carried values, the node and \
+             the body must have {} inputs each, and the body must have at least {} outputs",
             n.len(),
             graph.input.len(),
             graph.output.len(),

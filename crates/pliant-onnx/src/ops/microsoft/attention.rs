@@ -229,7 +229,7 @@ fn multi_head_attention(n: &mut Node<'_, '_>) -> ConvertResult {
         return Err(Problem::unsupported(
             "queries, keys and values packed in one tensor are not supported",
         )
-        .with_help("pass keys and values as separate inputs, 1 and 2"));
+        .with_help("pass keys as input 1 and values as input 2"));
     };
     UnsupportedFeatures::default()
         .input(n, 8, "past_sequence_length")

@@ -88,7 +88,8 @@ fn qlinear_concat(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = axis.ok_or_else(|| Problem::attribute("attribute 'axis' is missing"))?;
     if n.len() < 5 || !(n.len() - 2).is_multiple_of(3) {
         return Err(Problem::invalid(format!(
-            "the node must have 2 inputs, and 3 more for each part (a tensor, its scale and its zero point), but has {} inputs",
+            "the node must have 2 inputs (the scale and zero point of the result), and 3 more for each concatenated tensor (the \
+             tensor, its scale and its zero point), but has {} inputs",
             n.len()
         )));
     }

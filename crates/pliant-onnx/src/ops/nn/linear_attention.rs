@@ -32,10 +32,10 @@ fn linear_attention(n: &mut Node<'_, '_>) -> ConvertResult {
         [(4, "decay", rule.starts_with("gated")), (5, "beta", rule.ends_with("delta"))]
     {
         if n.has_input(i) != is_used {
-            let requirement = if is_used { "required" } else { "not allowed" };
-            return Err(Problem::invalid(format!(
-                "with update_rule '{rule}', {what} (input {i}) is {requirement}"
-            )));
+            return Err(Problem::invalid(match is_used {
+                true => format!("{what} (input {i}) is missing, but update_rule '{rule}' needs it"),
+                false => format!("{what} (input {i}) is not allowed with update_rule '{rule}'"),
+            }));
         }
     }
     let heads = |name: &str| {

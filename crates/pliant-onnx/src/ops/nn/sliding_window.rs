@@ -137,10 +137,10 @@ impl Window {
 /// Checks that filter dims, strides and dilations are positive, and small enough that the product
 /// of any two of them does not overflow.
 pub(super) fn check_sizes(sizes: [&[i64]; 3]) -> Result<(), Problem> {
-    for (what, list) in ["filter size", "stride", "dilation"].into_iter().zip(sizes) {
-        if let Some(v) = list.iter().find(|v| !(1..=MAX_WINDOW_SIZE).contains(*v)) {
+    for (parameter, list) in ["filter size", "stride", "dilation"].into_iter().zip(sizes) {
+        if let Some(value) = list.iter().find(|v| !(1..=MAX_WINDOW_SIZE).contains(*v)) {
             return Err(Problem::invalid(format!(
-                "a {what} is {v}, but must be from 1 to {MAX_WINDOW_SIZE}"
+                "the node has a {parameter} of {value}, but each {parameter} must be from 1 to {MAX_WINDOW_SIZE}"
             )));
         }
     }
