@@ -118,7 +118,7 @@ fn parse_term(text: &str) -> Result<Term, String> {
             term.push(Some(c));
         } else if c != ' ' {
             return Err(format!(
-                "term {text:?} of subscripts contains {c:?}, but labels are ASCII letters"
+                "term {text:?} of subscripts contains {c:?}, but labels must be ASCII letters"
             ));
         }
         rest = &rest[c.len_utf8()..];

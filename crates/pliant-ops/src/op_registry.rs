@@ -249,7 +249,11 @@ fn check_attrs(ctx: &InferCtx<'_>) -> Result<(), InferError> {
                 .chain(ctx.decl.attrs.iter().map(|(k, _)| *k))
                 .collect();
             return Err(ctx.error(format!("the operator has no attribute {key}")).with_help(
-                format!("the signature is {}({})", ctx.op().short_name(), known.join(", ")),
+                format!(
+                    "the signature of the operator is {}({})",
+                    ctx.op().short_name(),
+                    known.join(", ")
+                ),
             ));
         }
     }

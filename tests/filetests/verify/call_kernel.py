@@ -2,7 +2,7 @@
 # test verify
 # fails: kernel pool has no operand or attribute 'mode'
 # fails: operand x of kernel pool is float64, expected float32
-# fails: operand x of kernel pool has 4 dims, expected (batch, channels, in_depth, in_height, in_width)
+# fails: operand x of kernel pool has 4 dims, expected the dims (batch, channels, in_depth, in_height, in_width)
 # fails: attribute kind of kernel pool is missing
 # fails: kernel pool: attribute kernel_shape must be a list of 3 integers
 # fails: operand x of kernel transpose has 2 dims, but its entry in axes names 3 dims: [0, 2, 1]

@@ -26,7 +26,7 @@ class Module:
     @R.function(pure=False)
     def none(x: R.Tensor((4,), "float32")) -> R.Object:
         cls = Module
-        y = R.call_tir_inplace(cls.double, (x,), [-1], R.Tensor((4,), "float32"))  # error: PL0108 inplace_indices names no input
+        y = R.call_tir_inplace(cls.double, (x,), [-1], R.Tensor((4,), "float32"))  # error: PL0108 inplace_indices has only the value -1
         return y
 
     @R.function(pure=False)

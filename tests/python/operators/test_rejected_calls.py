@@ -47,7 +47,7 @@ CALLS: list[tuple[tuple[str, ...], str, str]] = [
     ((F, I), "R.gather_nd(x, y)", "the last dim of indices is"),
     ((F, I), "R.gather_nd(x, y, batch_dims=2)", "batch_dims 2 is out of range"),
     ((F, F), "R.index_tensor(x, (y,))", "integers"),
-    ((V, I), "R.index_tensor(x, (y, y))", "fewer dims"),
+    ((V, I), "R.index_tensor(x, (y, y))", "more than data has dims"),
     ((F, F), "R.bucketize(x, y)", "1 dim"),
     ((F, I, F), 'R.scatter_elements(x, y, z, reduction="sum")', "reduction must be one of"),
     ((F, I, V), "R.scatter_elements(x, y, z)", "updates must be of shape"),

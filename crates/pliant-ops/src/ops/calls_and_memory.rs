@@ -250,7 +250,7 @@ fn infer_inplace(ctx: &mut InferCtx<'_>, inputs: &[Type]) -> InferResult {
     }
     if indices.iter().all(|&i| i == -1) {
         return Err(
-            ctx.error("inplace_indices names no input that an output overwrites: use R.call_tir or R.call_pure_packed instead")
+            ctx.error("inplace_indices has only the value -1, so no input is overwritten: use R.call_tir or R.call_pure_packed")
         );
     }
     Ok(whole)

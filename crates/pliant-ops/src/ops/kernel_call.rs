@@ -137,7 +137,7 @@ fn check_operand(
     }
     let names = dims(call, at);
     match leading_dims(names, rank) {
-        None => fail(format!("{name} has {rank} dims, expected ({})", names.join(", "))),
+        None => fail(format!("{name} has {rank} dims, expected the dims ({})", names.join(", "))),
         Some(_) => Ok(()),
     }
 }
@@ -232,7 +232,7 @@ fn te_call_kernel(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let count = ctx.out_tys().len();
     let written = call.results(count).ok_or_else(|| {
         ctx.error(format!(
-            "out_sinfo has {count} types, more than kernel {} has results",
+            "out_sinfo gives the types of {count} results, but kernel {} has fewer results",
             call.kernel.name
         ))
     })?;

@@ -99,9 +99,9 @@ fn infer_matmul(ctx: &mut InferCtx<'_>) -> InferResult {
 /// The size of the contracted dim, which both operands must share.
 fn contracted_size(ctx: &mut InferCtx<'_>, p: Sym, q: Sym) -> Result<Sym, InferError> {
     shared_dim(ctx, p, q).ok_or_else(|| {
-        let (p, q) = (ctx.dim_text(p), ctx.dim_text(q));
+        let (left, right) = (ctx.dim_text(p), ctx.dim_text(q));
         ctx.error(format!(
-            "the contracted dims differ, {p} and {q}: {types}",
+            "the contracted dims differ, {left} and {right}: {types}",
             types = operand_types(ctx)
         ))
     })

@@ -128,7 +128,7 @@ fn infer_reshape(ctx: &mut InferCtx<'_>) -> InferResult {
                 Some(old) if i < old.len() => dims[i] = old[i],
                 Some(_) => {
                     return Err(ctx.error(format!(
-                        "element {i} of shape is 0, which copies dim {i} of x, but x is {ty}",
+                        "element {i} of shape is 0, which copies dim {i} of x, but x has no dim {i}: x is {ty}",
                         ty = ctx.operand_type_text(0)
                     )));
                 }

@@ -158,7 +158,7 @@ fn infer_bitcast(ctx: &mut InferCtx<'_>) -> InferResult {
     // Loop functions convert 16-bit floats to float32 when they load them.
     if let Some(half) = [t.dtype, dtype].into_iter().flatten().find(|d| d.is_half()) {
         return Err(ctx.error(format!(
-            "the bits of {half} elements cannot be reinterpreted in a loop; use R.memory.view(x, dtype=...)"
+            "a loop function cannot reinterpret the bits of {half} elements; use R.memory.view(x, dtype=...)"
         )));
     }
     if let Some((from, to)) = t.dtype.zip(dtype)

@@ -104,7 +104,7 @@ fn provably_equal(a: &Expr, b: &Expr) -> bool {
 }
 
 fn check(name: &str, init: &[Tensor], update: &[Tensor], state: &[Tensor]) -> Result<(), TeError> {
-    let error = |what: String| Err(TeError(format!("scan '{name}': {what}")));
+    let error = |problem: String| Err(TeError(format!("scan '{name}': {problem}")));
     if state.is_empty() || init.len() != state.len() || update.len() != state.len() {
         let (i, u, s) = (init.len(), update.len(), state.len());
         return error(format!(
@@ -126,10 +126,10 @@ fn check(name: &str, init: &[Tensor], update: &[Tensor], state: &[Tensor]) -> Re
             ));
         }
         if i.dtype() != s.dtype() || u.dtype() != s.dtype() {
-            let (si, ii, ui) = (s.dtype(), i.dtype(), u.dtype());
+            let (dtype, initial, update) = (s.dtype(), i.dtype(), u.dtype());
             return error(format!(
-                "{state_name} is {si}, its initial values are {ii} and its update is \
-                 {ui}, but all must have the same data type"
+                "state {state_name} has data type {dtype}, its initial values have {initial} and its update has {update}; all must \
+                 have the same data type"
             ));
         }
         let dims = s.shape().iter().zip(u.shape()).zip(i.shape()).enumerate();

@@ -433,6 +433,6 @@ REFUSED: list[Refused] = [
     ),
     Refused("grid_sample_method", (image, grid), 'R.image.grid_sample(x, g, method="linear")', "method must be one of"),
     Refused("affine_grid_rank", (x(2, 3),), "R.image.affine_grid(x, (2, 2))", "data must have 3 dims"),
-    Refused("affine_grid_shape", (x("n", 2, 4),), "R.image.affine_grid(x, (2, 2))", "data must have the shape (n, 2, 3)"),
+    Refused("affine_grid_shape", (x("n", 2, 4),), "R.image.affine_grid(x, (2, 2))", "data must have the shape (batch, 2, 3)"),
     Refused("affine_grid_size", (x("n", 2, 3),), "R.image.affine_grid(x, (2, 2, 2, 2))", "size has 4 values"),
 ]

@@ -118,7 +118,7 @@ fn sample_batch(ctx: &mut InferCtx<'_>, dims: &[Sym], grid: &[Sym]) -> Result<Sy
     if shared_dim(ctx, grid[1], n).is_none() {
         let (n, count) = (ctx.dim_text(n), ctx.dim_text(grid[1]));
         return Err(ctx.error(format!(
-            "the grid has {count} coordinates, but the images have {n} spatial dims"
+            "dim 1 of grid, the coordinates, has size {count}, but the images have {n} spatial dims"
         )));
     }
     shared_dim(ctx, dims[0], grid[0]).ok_or_else(|| {
@@ -344,9 +344,9 @@ fn infer_affine(ctx: &mut InferCtx<'_>) -> InferResult {
     let cols = ctx.func.syms.int(n as i64 + 1);
     if shared_dim(ctx, dims[1], rows).is_none() || shared_dim(ctx, dims[2], cols).is_none() {
         return Err(ctx.error(format!(
-            "data must have the shape (n, {n}, {}), but is {}",
-            n + 1,
-            ctx.operand_type_text(0)
+            "data must have the shape (batch, {n}, {columns}), but is {ty}",
+            columns = n + 1,
+            ty = ctx.operand_type_text(0)
         )));
     }
     let size = if m == 1 { vec![size[0]; 2] } else { size };

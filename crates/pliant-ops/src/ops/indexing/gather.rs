@@ -269,7 +269,9 @@ pub(super) fn index_tensors(
         && list.len() > n
     {
         let (x, n) = (ctx.operand_type_text(0), list.len());
-        return Err(ctx.error(format!("indices has {n} tensors, but data, {x}, has fewer dims")));
+        return Err(
+            ctx.error(format!("indices has {n} tensors, more than data has dims: data is {x}"))
+        );
     }
     Ok(Some(list))
 }

@@ -139,11 +139,11 @@ fn attention_sizes(
     let (Some(q), Some(k), Some(v)) = (&all[0].dims, &all[1].dims, &all[2].dims) else {
         return Ok((None, dtype));
     };
-    let mut same = |a: Sym, b: Sym, what: &str| {
+    let mut same = |a: Sym, b: Sym, sizes: &str| {
         shared_dim(ctx, a, b).ok_or_else(|| {
-            let (a, b) = (ctx.dim_text(a), ctx.dim_text(b));
+            let (first, second) = (ctx.dim_text(a), ctx.dim_text(b));
             ctx.error(format!(
-                "{what} must be equal, but are {a} and {b}: {types}",
+                "{sizes} must be equal, but are {first} and {second}: {types}",
                 types = operand_types(ctx)
             ))
         })

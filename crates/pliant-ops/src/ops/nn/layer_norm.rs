@@ -80,10 +80,10 @@ pub(super) fn check_param(
     let (Some(dims), Some(param_dims)) = (&data.dims, p.dims) else { return Ok(()) };
     for (&axis, &d) in axes.iter().zip(&param_dims) {
         shared_dim(ctx, dims[axis], d).ok_or_else(|| {
-            let (expected, actual, name) =
-                (ctx.dim_text(dims[axis]), ctx.dim_text(d), ctx.operand_name(i));
+            let (expected, actual) = (ctx.dim_text(dims[axis]), ctx.dim_text(d));
+            let (name, data) = (ctx.operand_name(i), ctx.operand_name(0));
             ctx.error(format!(
-                "{name} has size {actual} for axis {axis}, which has size {expected}"
+                "{name} has size {actual} for axis {axis} of {data}, which has size {expected}"
             ))
         })?;
     }
