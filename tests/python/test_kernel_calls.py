@@ -83,7 +83,7 @@ def test_builder_emits_the_same_call() -> None:
         ({"axes": {"y": [1, 0]}}, "the argument 'axes' names the operand 'y', which kernel transpose does not have"),
         ({"axes": {"x": "NC"}}, "a list of integers"),
         ({"x": None}, "operand x of kernel transpose is missing"),
-        ({"out": "x"}, "operand out of kernel transpose is a result, which cannot be passed: out_sinfo states its type"),
+        ({"out": "x"}, "operand out of kernel transpose is a result, so it cannot be passed; out_sinfo gives the types"),
         ({"out_sinfo": relax.ShapeStructInfo([2])}, "result out of the kernel is a tensor"),
     ],
 )

@@ -74,7 +74,8 @@ struct Checker<'a> {
 
 impl Checker<'_> {
     fn fail(&self, at: usize, message: impl Into<String>) -> ExecError {
-        ExecError::invalid(format!("{}, instruction {at}", self.function.name), message)
+        let function = &self.function.name;
+        ExecError::invalid(format!("{function}, instruction {at}"), message)
     }
 
     fn check(&self) -> Result<(), ExecError> {
@@ -175,7 +176,10 @@ impl Checker<'_> {
 
     fn call(&self, at: usize, func: u32, args: &[Arg]) -> Result<(), ExecError> {
         let Some(def) = self.exe.funcs.get(func as usize) else {
-            return Err(self.fail(at, format!("the function table has no function {func}")));
+            return Err(self.fail(
+                at,
+                format!("the call refers to entry {func} of the function table, which does not exist"),
+            ));
         };
         for arg in args {
             let message = match arg.decode() {

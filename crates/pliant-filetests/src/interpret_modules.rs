@@ -162,7 +162,8 @@ fn tolerance(dtype: DType) -> f64 {
 
 fn compare_tensors(a: &Tensor, b: &Tensor, what: &str) -> Result<(), String> {
     if a.dtype() != b.dtype() || a.shape() != b.shape() {
-        return Err(format!("{what} differs: expected {a:?}, but got {b:?}"));
+        let (expected, actual) = (a, b);
+        return Err(format!("{what} differs: expected {expected:?}, but got {actual:?}"));
     }
     let values = |t: &Tensor| t.to_f64_vec().map_err(|e| e.to_string());
     let (x, y) = (values(a)?, values(b)?);

@@ -438,7 +438,9 @@ fn decode_int(a: Args<'_>, i: usize) -> Result<i64> {
         (0, value) => Ok(value),
         (1, slot) => a.load(0, slot),
         (code, _) => Err(InterpError::type_error(format!(
-            "the code {code} in operand {i} is unknown; expected 0 (the next operand is a constant) or 1 (it is a heap slot)"
+            "the code {code} in operand {i} is unknown; expected 0 (operand {next} is a constant) or 1 (operand {next} is a \
+             heap slot)",
+            next = i + 1
         ))),
     }
 }
@@ -462,7 +464,7 @@ fn compute_prim(a: Args<'_>) -> Result<Value> {
         4 => sum != 0,
         op => {
             return Err(InterpError::type_error(format!(
-                "compute_prim_value: the operation {op} is unknown; expected 0 to 4"
+                "vm.builtin.compute_prim_value: the operation {op} in operand 0 is unknown; expected 0 to 4"
             )));
         }
     }))

@@ -68,4 +68,4 @@ class Module:
         def scale(a: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
             return R.add(a, a)
 
-        return scale(x)  # error: PL0107 the call of 'scale': dim 0 of argument 0 (parameter 'a') is 4, but the dim of the parameter is 3
+        return scale(x)  # error: PL0107 the call of 'scale': dim 0 of argument 0 (parameter 'a') has size 4, but the parameter declares the size 3

@@ -28,4 +28,4 @@ class Module:
     @R.function
     def sizes(x: R.Tensor((3,), "float32"), y: R.Tensor((1,), "int64")) -> R.Object:
         cls = Module
-        return cls.inner(x, y)  # error: PL0107 dim 0 of argument 0 (parameter 'a') is 3, but the dim of the parameter is 2
+        return cls.inner(x, y)  # error: PL0107 dim 0 of argument 0 (parameter 'a') has size 3, but the parameter declares the size 2

@@ -72,7 +72,7 @@ fn invalid_programs_are_rejected() {
         b.emit_call("f", &[pliant_exec::Arg::constant(3)], Reg(1));
         b.emit_ret(Reg(1));
     });
-    rejected("the function table has no function 99", |b| {
+    rejected("the call refers to entry 99 of the function table", |b| {
         b.emit_call_id(99, &[], Reg(1));
         b.emit_ret(Reg(1));
     });

@@ -267,7 +267,7 @@ impl Frame {
             ))
         };
         let TypeData::Tensor { shape, dtype } = self.func.types.get(ty) else {
-            return Err(invalid("the type of the output is not a tensor type"));
+            return Err(invalid("the output does not have a tensor type"));
         };
         let dtype = dtype.ok_or_else(|| invalid("the data type of the output is unknown"))?;
         match shape {
@@ -275,7 +275,7 @@ impl Frame {
             TensorShape::Var(v) => match self.vars.get(v) {
                 Some(Value::Shape(dims)) => interp.alloc_tensor(dims, dtype),
                 _ => Err(invalid(
-                    "the shape variable in the type of the output has no shape as its value",
+                    "the output type takes the shape from a variable whose value is not a shape",
                 )),
             },
             TensorShape::Rank(_) | TensorShape::Unknown => {

@@ -148,7 +148,7 @@ impl Frame {
             && want[..] != *tensor.shape()
         {
             let name = &self.func.var(*v).name;
-            return Err(format!("a tensor of the shape '{name}' = {want:?}"));
+            return Err(format!("a tensor with the shape {want:?} (the value of '{name}')"));
         }
         Ok(tensor)
     }
@@ -224,10 +224,11 @@ impl Frame {
     }
 
     fn unsolvable(&self, dim: &Dim<'_>) -> InterpError {
-        let (name, location) = (&self.name, dim.location());
-        let text = self.func.syms.display(dim.want);
+        let (function, location) = (&self.name, dim.location());
+        let size = self.func.syms.display(dim.want);
         InterpError::unsupported(format!(
-            "{name}: {location} is declared as {text}, but its symbols cannot be computed from the actual size"
+            "{function}: {location} is declared with size {size}, but the symbols in this size cannot be computed from the \
+             actual size"
         ))
     }
 

@@ -122,13 +122,13 @@ impl LoopFrame<'_, '_, '_> {
         for (location, want, actual) in pending {
             let value = self.eval(want)?.int()?;
             if value != actual {
-                let (name, text) = (self.name, tir_expr_text(f, want));
-                let want = match f.expr(want) {
+                let (function, text) = (self.name, tir_expr_text(f, want));
+                let expected = match f.expr(want) {
                     ExprData::Int(..) => text,
                     _ => format!("{text} = {value}"),
                 };
                 return Err(InterpError::type_error(format!(
-                    "{name}: {location} must equal {want}, but is {actual}"
+                    "{function}: {location} must equal {expected}, but is {actual}"
                 )));
             }
         }

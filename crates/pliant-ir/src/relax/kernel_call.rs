@@ -250,7 +250,7 @@ fn operands(kernel: &'static Kernel, attrs: &Attrs, count: usize) -> Result<Vec<
         };
         if kernel.operands[index].role.is_written() {
             return Err(format!(
-                "operand {name} of kernel {} is a result, which cannot be passed: out_sinfo states its type",
+                "operand {name} of kernel {} is a result, so it cannot be passed; out_sinfo gives the types of the results",
                 kernel.name
             ));
         }

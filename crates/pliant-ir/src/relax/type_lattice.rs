@@ -452,10 +452,10 @@ impl ArgumentMatcher<'_> {
                 let dim = self.source().syms.display(dim).to_string();
                 let syms = &self.dst.syms;
                 let (expected, actual) = (syms.display(expected).to_string(), syms.display(actual));
-                let value = if expected == dim { String::new() } else { format!(" = {expected}") };
+                let declared = if expected == dim { dim } else { format!("{dim} = {expected}") };
                 let argument = argument(i, &name);
                 return Err(InferError::new(format!(
-                    "dim {axis} of {argument} is {actual}, but the dim of the parameter is {dim}{value}"
+                    "dim {axis} of {argument} has size {actual}, but the parameter declares the size {declared}"
                 )));
             }
         }

@@ -105,10 +105,10 @@ fn unknown_state(func: &mut Function, count: usize) -> Type {
     state_ty(func, &vec![any; count])
 }
 
-/// Checks that the condition or the body of a loop is a function of the state. `what` is "condition" or "body", for messages.
+/// Checks that the condition or the body of a loop is a function of the state. `role` is "condition" or "body", for messages.
 fn check_function(
     func: &mut Function,
-    what: &str,
+    role: &str,
     ty: Type,
     states: &[Type],
     outer_syms: &FxHashSet<SymVar>,
@@ -119,7 +119,7 @@ fn check_function(
         _ => {
             let text = type_text(func, ty);
             return Err(InferError::new(format!(
-                "while_loop: the {what} must be a function, but has type {text}"
+                "while_loop: the {role} must be a function, but has type {text}"
             )));
         }
     };
@@ -127,7 +127,7 @@ fn check_function(
         && count != states.len()
     {
         let message = format!(
-            "while_loop: the {what} takes {count} parameters, but the loop has {} state values",
+            "while_loop: the {role} takes {count} parameters, but the loop has {} state values",
             states.len()
         );
         return Err(InferError::new(message)
@@ -136,7 +136,7 @@ fn check_function(
     derive_callable_ty_within(func, ty, states, &[], &|v| outer_syms.contains(&v)).map_err(
         |e| {
             InferError::new(format!(
-                "while_loop: the initial state does not fit the parameters of the {what}: {}",
+                "while_loop: the initial state does not fit the parameters of the {role}: {}",
                 e.message
             ))
         },
@@ -171,16 +171,14 @@ fn check_iteration(
     results: &[Type],
     outer_syms: &FxHashSet<SymVar>,
 ) -> Result<(), InferError> {
-    for (what, ty) in
-        [("the parameters of the body", body), ("the parameters of the condition", cond)]
-    {
+    for (role, ty) in [("body", body), ("condition", cond)] {
         if !matches!(func.types.get(ty), TypeData::Callable { params: Some(_), .. }) {
             continue;
         }
         derive_callable_ty_within(func, ty, results, &[], &|v| outer_syms.contains(&v)).map_err(
             |e| {
                 InferError::new(format!(
-                    "while_loop: the result of the body does not fit {what}: {}",
+                    "while_loop: the result of the body does not fit the parameters of the {role}: {}",
                     e.message
                 ))
                 .with_help(

@@ -153,9 +153,9 @@ impl<'f> KernelCall<'f> {
             operands.push(operand);
         }
         if rest.len() != kernel.number_count() {
-            let (have, want) = (rest.len(), kernel.number_count());
+            let (actual, expected) = (rest.len(), kernel.number_count());
             return Err(format!(
-                "kernel {name} takes {want} attribute values, but the call passes {have}"
+                "kernel {name} takes {expected} attribute values, but the call passes {actual}"
             ));
         }
         let call = KernelCall { kernel, operands, numbers: rest };
@@ -325,7 +325,9 @@ fn operand<'f>(f: &'f PrimFunc, args: &mut &'f [Expr]) -> Result<KernelOperand<'
     let rank = rank.ok_or_else(|| format!("its view has more than {MAX_RANK} dims"))?;
     let (view, rest) = rest.split_at_checked(1 + 2 * rank).ok_or_else(missing)?;
     if !f.buffer(buffer).strides.is_empty() {
-        return Err("its `T.view` must be of a buffer whose rows are adjacent, but the buffer is declared with strides".to_string());
+        return Err(
+            "`T.view` requires a buffer without declared strides, but the viewed buffer is declared with strides".to_string(),
+        );
     }
     if view.iter().any(|&e| f.expr_ty(e) != Ty::I64) {
         return Err("the offset, dims and strides of its view must be int64".to_string());

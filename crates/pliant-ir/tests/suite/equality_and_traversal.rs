@@ -227,7 +227,7 @@ fn call_types_substitute_the_symbols_of_arguments() {
     let e = derive_call_ty(&mut f, &callee, &[arg, bad]).unwrap_err();
     assert_eq!(
         e.message,
-        "dim 0 of argument 1 (parameter 's') is p, but the dim of the parameter is n + 1 = p + 1"
+        "dim 0 of argument 1 (parameter 's') has size p, but the parameter declares the size n + 1 = p + 1"
     );
     let ints = f.intern(TypeData::tensor(vec![p, four], DType::Int32));
     let e = derive_call_ty(&mut f, &callee, &[ints, good]).unwrap_err();

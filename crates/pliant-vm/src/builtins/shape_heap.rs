@@ -138,7 +138,7 @@ pub(super) fn match_shape(args: Args<'_>) -> Result<Value, VmError> {
             c if c == MatchShapeCode::NoOp as i64 => continue,
             c => {
                 return Err(VmError::type_error(format!(
-                    "vm.builtin.match_shape: the code {c} of dim {i} is unknown; expected 0 to 3"
+                    "vm.builtin.match_shape: the match code {c} of dim {i} is unknown; expected 0 to 3"
                 )));
             }
         };

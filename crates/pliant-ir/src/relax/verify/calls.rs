@@ -181,14 +181,15 @@ impl Verifier<'_> {
     /// Reports a type error of a call: PL0211 if the number of arguments is wrong, else PL0212.
     fn report_mismatch(
         &mut self,
-        what: &str,
+        callee: &str,
         result: Result<Type, crate::op::InferError>,
         args: usize,
         params: usize,
     ) {
         if let Err(e) = result {
             let code = if args == params { error_codes::PL0212 } else { error_codes::PL0211 };
-            self.error(code, format!("the call of '{what}': {}", e.message));
+            let problem = e.message;
+            self.error(code, format!("the call of '{callee}' is invalid: {problem}"));
         }
     }
 
