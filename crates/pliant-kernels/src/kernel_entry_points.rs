@@ -98,7 +98,7 @@ unsafe fn decode(call: &mut Call, args: &[PackedWord]) -> Result<(), KernelError
     for (i, word) in numbers.iter().enumerate() {
         if !matches!(word.kind, PACKED_INT | PACKED_FLOAT) {
             return Err(type_error(format!(
-                "argument {} of the kernel call must be a number, the value of an attribute",
+                "argument {} of the kernel call is the value of an attribute, so it must be a number",
                 operands.len() + i
             )));
         }

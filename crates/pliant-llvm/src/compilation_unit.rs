@@ -305,7 +305,7 @@ fn with_diagnostics(context: &Context, compile: impl FnOnce() -> Gen<Vec<u8>>) -
         true => object,
         false => Err(GenError::Unsupported(format!(
             "the machine code needs a stack frame of more than {MAX_FRAME_BYTES} bytes for its intermediate values; unroll or \
-             vectorize fewer loops, or split the function: {}",
+             vectorize fewer loops, or split the function (LLVM reports: {})",
             large_frames.join("; ")
         ))),
     }

@@ -48,13 +48,13 @@ fn verify_stmt(f: &PrimFunc, data: &StmtData) -> Result<(), String> {
         }
         StmtData::Store { buffer, indices, value } => {
             verify_access(f, *buffer, indices)?;
-            let (have, want) = (f.expr_ty(*value), Ty::scalar(f.buffer(*buffer).dtype));
+            let (actual, want) = (f.expr_ty(*value), Ty::scalar(f.buffer(*buffer).dtype));
             let lanes = f.expr_ty(indices[0]).lanes;
-            if have.dtype != want.dtype || (have.lanes != lanes && have.lanes != 1) {
+            if actual.dtype != want.dtype || (actual.lanes != lanes && actual.lanes != 1) {
                 let name = &f.buffer(*buffer).name;
                 return Err(format!(
-                    "a value of type {have} is stored to {lanes} elements of buffer '{name}', but must be {} with 1 or \
-                     {lanes} lanes",
+                    "a value of type {actual} is stored to {lanes} elements of buffer '{name}', but the value must have data type \
+                     {} and 1 or {lanes} lanes",
                     want.dtype
                 ));
             }

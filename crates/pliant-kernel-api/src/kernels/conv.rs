@@ -108,7 +108,7 @@ pub(super) fn check_groups(call: &Call, sizes: &Sizes) -> Result<(), String> {
         let size = sizes.get(dim);
         if size % groups != 0 {
             return Err(format!(
-                "operand {operand} has {size} {dim}, expected a multiple of {groups} (attribute groups)"
+                "dim {dim} of operand {operand} has size {size}, expected a multiple of {groups}, the value of attribute groups"
             ));
         }
     }
@@ -192,7 +192,9 @@ fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
     let strides = |name: &str| call.operand(name).map_or(&[][..], |view| view.strides());
     if call.operand("residual").is_some() && residual_row(call, sizes).is_none() {
         let strides = strides("residual");
-        return Err(format!("operand residual has strides {strides:?}, expected channels last"));
+        return Err(format!(
+            "operand residual has strides {strides:?}, expected the strides of a channels-last layout"
+        ));
     }
     let groups = call.int("groups");
     let depthwise = is_depthwise(call, sizes);
@@ -200,8 +202,8 @@ fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
     let has_panels = is_panel_width(width as usize, Float32) || shares_panels(call, sizes);
     if !(has_panels || depthwise && width == 1) {
         return Err(format!(
-            "attribute panel_width is {width}, expected 16, 32, 48 or 64, the number of filters of a group if groups \
-             share panels, or 1 for depthwise convolutions"
+            "attribute panel_width is {width}, expected 16, 32, 48 or 64; also valid are the number of filters of a group if \
+             groups share panels, and 1 for depthwise convolutions"
         ));
     }
     let all_ones = |name: &str| call.ints(name).iter().all(|&n| n == 1);
@@ -219,7 +221,9 @@ fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
     for name in ["x", "out"] {
         if depthwise && strides(name)[1] != 1 {
             let strides = strides(name);
-            return Err(format!("operand {name} has strides {strides:?}, expected channels last"));
+            return Err(format!(
+                "operand {name} has strides {strides:?}, expected the strides of a channels-last layout"
+            ));
         }
     }
     Ok(())

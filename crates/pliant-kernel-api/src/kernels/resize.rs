@@ -85,16 +85,20 @@ pub static KERNEL: Kernel = Kernel {
                     true => format!("1 to {MAX_TAPS}"),
                     false => format!("1, because operand {weights} is omitted"),
                 };
-                return Err(format!("dim {taps} is {count}, expected {expected}"));
+                return Err(format!("dim {taps} has size {count}, expected {expected}"));
             }
             if sizes.get(from) == 0 && sizes.get(to) > 0 {
                 let size = sizes.get(to);
-                return Err(format!("dim {to} is {size}, expected 0 because dim {from} is 0"));
+                return Err(format!(
+                    "dim {to} has size {size}, expected 0 because dim {from} has size 0"
+                ));
             }
         }
         if sizes.get("in_columns") > MAX_COLUMNS {
             let columns = sizes.get("in_columns");
-            return Err(format!("dim in_columns is {columns}, expected at most {MAX_COLUMNS}"));
+            return Err(format!(
+                "dim in_columns has size {columns}, expected at most {MAX_COLUMNS}"
+            ));
         }
         match dtype(x) {
             Float32 | Float16 | BFloat16 => Ok(()),

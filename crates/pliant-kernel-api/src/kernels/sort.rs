@@ -52,7 +52,7 @@ pub static KERNEL: Kernel = Kernel {
         let (Some(x), values) = (call.operand("x"), call.operand("values")) else { return Ok(()) };
         if let Some(values) = values.filter(|values| values.dtype != x.dtype) {
             return Err(format!(
-                "operand 'values' is {}, expected {}, the data type of operand 'x'",
+                "operand 'values' has data type {}, expected {}, the data type of operand 'x'",
                 values.dtype, x.dtype
             ));
         }
@@ -71,7 +71,8 @@ pub static KERNEL: Kernel = Kernel {
         match first.checked_add(count).is_some_and(|end| end <= columns) {
             true => Ok(()),
             false => Err(format!(
-                "attribute first is {first} and rows of results have {count} elements, but rows of operand x have only {columns}"
+                "the results contain {count} elements of each sorted row from index {first} (attribute 'first'), but the rows of \
+                 operand 'x' have only {columns} elements"
             )),
         }
     },

@@ -34,9 +34,10 @@ pub static KERNEL: Kernel = Kernel {
         }
         match x.dtype == out.dtype {
             true => Ok(()),
-            false => {
-                Err(format!("operand out is {}, expected {} like operand x", out.dtype, x.dtype))
-            }
+            false => Err(format!(
+                "operand out has data type {}, expected {}, the data type of operand x",
+                out.dtype, x.dtype
+            )),
         }
     },
     flops: |_, _| 0.0,

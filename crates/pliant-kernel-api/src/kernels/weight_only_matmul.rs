@@ -117,7 +117,7 @@ fn check_group(call: &Call, sizes: &Sizes) -> Result<(), String> {
     let (group, inner) = (call.int("group"), sizes.get("inner"));
     if group < inner && group % 2 != 0 {
         return Err(format!(
-            "attribute group is {group}, expected an even number or at least {inner}"
+            "attribute group is {group}, expected an even number, or at least {inner}, the number of rows of the weight"
         ));
     }
     check_panel_width(sizes)
