@@ -206,8 +206,9 @@ fn check_leaf(f: &PrimFunc, leaf: &Leaf, block: &Leaf, may_read: bool) -> Step<(
     };
     if conflict {
         return Err(format!(
-            "{} uses a buffer that {} writes, so their order must not change",
-            leaf.name, block.name
+            "{other} uses a buffer that {moved} writes, so their order must not change",
+            other = leaf.name,
+            moved = block.name
         ));
     }
     Ok(())
@@ -235,9 +236,9 @@ pub(crate) fn check_move_later(f: &PrimFunc, block: Stmt, name: &str, target: &L
     });
     match reads_later {
         Some(leaf) => Err(format!(
-            "{} uses the result of the block '{name}' outside of the loop '{}'",
-            leaf.name,
-            f.var(target.var).name
+            "{other} uses the result of the block '{name}' outside of the loop '{}'",
+            f.var(target.var).name,
+            other = leaf.name
         )),
         None => Ok(()),
     }
@@ -265,10 +266,10 @@ pub(crate) fn check_move_earlier(
         .find(|leaf| leaf.writes.contains(&operand) && !inside.contains(&leaf.stmt))
     {
         return Err(format!(
-            "{} writes '{}' outside of the loop '{}'",
-            leaf.name,
+            "{other} writes the buffer '{}', which the block '{name}' reads, outside of the loop '{}'",
             f.buffer(operand).name,
-            f.var(target.var).name
+            f.var(target.var).name,
+            other = leaf.name
         ));
     }
     let others = moved.around.iter().chain(&moved.between);
@@ -293,8 +294,8 @@ pub(crate) fn check_inputs_stay(f: &PrimFunc, block: Stmt, name: &str) -> Step<(
     // Statements in front would read elements that have not been written.
     match all[..from].iter().find(|leaf| leaf.touches(&moved.writes)) {
         Some(leaf) => Err(format!(
-            "{} uses a buffer that the block '{name}' writes, and runs before this block",
-            leaf.name
+            "{other} uses a buffer that the block '{name}' writes, and runs before this block",
+            other = leaf.name
         )),
         None => Ok(()),
     }

@@ -29,9 +29,9 @@ pub(crate) fn fuse(f: &mut PrimFunc, vars: &[Var]) -> Step<Var> {
     for (i, l) in loops.iter().enumerate() {
         if l.kind != ForKind::Serial {
             return Err(format!(
-                "the loop '{}' is {}, but only serial loops can be fused; apply fuse first",
+                "the loop '{}' is {kind}, but only serial loops can be fused; apply fuse before the loop is made {kind}",
                 name(l),
-                l.kind.name()
+                kind = l.kind.name()
             ));
         }
         let outer = &loops[..i];

@@ -46,8 +46,8 @@ pub(crate) fn compute_inline(f: &mut PrimFunc, name: &str) -> Step<()> {
     remove(f, stmt);
     if let Some(leaf) = leaves(f, f.body).into_iter().find(|leaf| leaf.reads.contains(&buffer)) {
         return Err(format!(
-            "{} passes the result of the block '{name}' to a called function, so the block cannot be inlined",
-            leaf.name
+            "{other} passes the result of the block '{name}' to a called function, so the block cannot be inlined",
+            other = leaf.name
         ));
     }
     remove_allocation(f, buffer);
@@ -139,7 +139,7 @@ fn check_between(f: &PrimFunc, producer: Stmt, consumer: Stmt, name: &str) -> St
     let position = |stmt: Stmt| all.iter().position(|leaf| leaf.stmt == stmt);
     let (Some(first), Some(last)) = (position(producer), position(consumer)) else {
         return Err(format!(
-            "the block '{name}', or the block that writes its operand, is inside another block"
+            "the block '{name}', or the block whose result it reads, is inside another block, so '{name}' cannot be inlined"
         ));
     };
     if first > last {
@@ -156,8 +156,10 @@ fn check_between(f: &PrimFunc, producer: Stmt, consumer: Stmt, name: &str) -> St
             leaves_share_loop(f, leaf.stmt, producer) || leaves_share_loop(f, leaf.stmt, consumer);
         if (is_input || is_result) && ((first..=last).contains(&i) || shares_loop) {
             return Err(format!(
-                "{} uses a buffer of the block '{name}' and runs between it and {}, or in a loop with one of the two",
-                leaf.name, all[first].name
+                "{other} uses a buffer that the block '{name}' reads or writes, and runs between this block and {writer}, or in \
+                 the same loop as one of them",
+                other = leaf.name,
+                writer = all[first].name
             ));
         }
     }

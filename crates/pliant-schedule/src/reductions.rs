@@ -98,9 +98,9 @@ fn check_elements_once(f: &PrimFunc, block: &BlockData, loops: &[Loop]) -> Step<
         let uses = |it: &IterVar| uses_any(f, it.binding, &|v| v == l.var);
         if !block.iters.iter().any(uses) {
             return Err(format!(
-                "the loop '{}' repeats the block '{}', whose init would run only once",
-                f.var(l.var).name,
-                block.name
+                "no axis of the block '{}' uses the loop '{}', so the loop repeats the reduction, but its init would run only once",
+                block.name,
+                f.var(l.var).name
             ));
         }
     }

@@ -43,8 +43,8 @@ pub(crate) fn split(
     let inferred = inferred_position(factors, &name)?;
     if old.kind != ForKind::Serial {
         return Err(format!(
-            "the loop '{name}' is {}, but only serial loops can be split; apply split first",
-            old.kind.name()
+            "the loop '{name}' is {kind}, but only serial loops can be split; apply split before the loop is made {kind}",
+            kind = old.kind.name()
         ));
     }
     let known: i64 =
