@@ -136,7 +136,7 @@ fn check_result(
         if !after.is_empty() && verifier_errors(&module_before, ctx).is_empty() {
             let problem = |why: String| {
                 Problem::new(format!("after replacing symbolic sizes, the function would be ill-formed: {why}")).with_help(
-                    "each new size must be by itself a dim of a parameter or of a match_cast, or be computed from such sizes",
+                    "use only new sizes whose symbols each occur alone as a dim of a parameter or of an R.match_cast",
                 )
             };
             problems.extend(after.into_iter().map(problem));

@@ -135,8 +135,8 @@ impl PackableMatmul {
         }
         let ExprData::Constant(c) = func.expr(matmul.right) else {
             return Err(
-                "the matmul's right operand is not constant: its loop function calls the kernel `matmul`, \
-                 which reads the operand in place"
+                "the matmul's right operand is not constant, so it cannot be packed at compile time; the matmul's loop function \
+                 calls the kernel `matmul` instead"
                     .into(),
             );
         };

@@ -142,7 +142,7 @@ impl Convolution {
         // Sums over groups of few channels are short. The other kernel paths for such groups require that channels come last.
         if !self.channels_last && self.groups > 1 && self.channels / self.groups < 4 {
             return Err(
-                "the convolution has groups of fewer than 4 channels, and channels come first"
+                "the convolution has groups of fewer than 4 channels, for which the kernel is profitable only if channels come last"
                     .into(),
             );
         }
