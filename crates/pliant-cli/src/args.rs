@@ -334,7 +334,7 @@ fn png_path(text: &str) -> Result<PathBuf, String> {
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(s) if s.is_finite() && (0.0..=86_400.0).contains(&s) => Ok(s),
-        _ => Err("the value must be a number of seconds from 0 to 86400".into()),
+        _ => Err("the measuring time must be a number of seconds from 0 to 86400".into()),
     }
 }
 

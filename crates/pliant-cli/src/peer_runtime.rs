@@ -109,9 +109,9 @@ pub fn run(
     if output.status.code() == Some(PEER_MISSING) {
         let package = if peer == Peer::Reference { "onnx" } else { name };
         return Err(failed(format!(
-            "the Python interpreter {} has no package {package} (run `{} -m pip install {package}`, or select a Python that has it by --python)",
-            python.display(),
-            python.display()
+            "the Python interpreter {python} has no package {package} (run `{python} -m pip install {package}`, or \
+             select a Python that has it by --python)",
+            python = python.display()
         )));
     }
     if !output.status.success() {

@@ -28,7 +28,7 @@ pub fn parse(texts: &[String]) -> Result<Vec<Axis>, Failure> {
         let invalid = |why: &str| Failure::new(format!("error: --shape {part}: {why}"));
         let (symbol, sizes) = part
             .split_once('=')
-            .ok_or_else(|| invalid("the value must have the form SYMBOL=N or SYMBOL=A..B"))?;
+            .ok_or_else(|| invalid("the size of a symbol must be written as SYMBOL=N or SYMBOL=A..B"))?;
         let sizes = range(sizes.trim()).map_err(|why| invalid(&why))?;
         let symbol = symbol.trim();
         match axes.iter_mut().find(|a| a.symbol == symbol) {

@@ -122,8 +122,8 @@ pub(crate) fn compile(
 
 /// Checks the environment variables that describe the machine and limit the number of threads.
 fn check_variables() -> Result<(), Error> {
-    let error = |message: String, purpose: &str| {
-        Error::option(message, format!("to use {purpose}, unset this environment variable"))
+    let error = |message: String, default: &str| {
+        Error::option(message, format!("to use {default}, unset this environment variable"))
     };
     pliant_machine::isa::selected()
         .map_err(|e| error(e.to_string(), "all instructions of this machine"))?;

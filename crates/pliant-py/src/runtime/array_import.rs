@@ -52,8 +52,8 @@ pub fn borrow_tensor(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
             Err(Error::DType(_)) => Err(unsupported_format(obj)),
             Err(Error::Python(e)) if requires_grad(obj) => Err(Error::Type(format!(
                 "the tensor requires a gradient (requires_grad), and Pliant does not differentiate: \
-                 call .detach() on it first ({})",
-                e.value(obj.py())
+                 call .detach() on it first ({cause})",
+                cause = e.value(obj.py())
             ))),
             Err(Error::Python(e)) if e.is_instance_of::<PyBufferError>(obj.py()) => {
                 Err(unsupported_format(obj))

@@ -572,9 +572,9 @@ impl Model {
         }
         if values.len() - args.len() != kwargs.len() {
             let problems = keyword_problems(&names, args.len(), kwargs)?.join(", ");
-            let call = format!("{}({})", self.entry_name, names.join(", "));
+            let signature = format!("{}({})", self.entry_name, names.join(", "));
             return Err(Error::Type(format!(
-                "the call of {call} does not match its parameters: {problems}"
+                "the call of {signature} does not match its parameters: {problems}"
             )));
         }
         Ok(PyTuple::new(args.py(), values)?)

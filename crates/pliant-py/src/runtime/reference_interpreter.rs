@@ -152,6 +152,6 @@ impl PackedFuncs for RegisteredFuncs {
     }
 }
 
-fn unsupported(what: &str) -> Error {
-    Error::Unsupported(format!("the interpreter cannot exchange {what} with Python code"))
+fn unsupported(values: &str) -> Error {
+    Error::Unsupported(format!("the interpreter cannot pass {values} to or from Python code"))
 }

@@ -224,7 +224,7 @@ fn check_header(header: &Path, program: &Path) -> Result<(), Error> {
     match conflict {
         false => Ok(()),
         true => Err(Error::option(
-            format!("the header {} would replace another file", header.display()),
+            format!("the C header {} would replace another file", header.display()),
             "choose another name or directory for the program",
         )),
     }

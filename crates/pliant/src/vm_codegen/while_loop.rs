@@ -62,7 +62,7 @@ impl FunctionGen<'_> {
             let exit = self.inline_function(name, state, captured, exit)?;
             let Exit::Condition { exit_jumps, body_jumps } = exit else {
                 return Err(PassError::internal(
-                    "the code of the inlined condition of a while_loop ends like the code of a function that is not a condition",
+                    "the code of an inlined while_loop condition does not end with jumps to the body and to the end of the loop",
                 ));
             };
             let here = self.exec.here();
