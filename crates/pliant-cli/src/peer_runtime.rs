@@ -121,7 +121,9 @@ pub fn run(
             None => format!(" ({})", output.status),
         };
         return Err(failed(
-            format!("the peer {name} failed{status}:\n{}", stderr.trim_end()).trim_end().into(),
+            format!("the runtime {name} failed to run the model{status}:\n{}", stderr.trim_end())
+                .trim_end()
+                .into(),
         ));
     }
     read_outputs(&folder.0).map_err(failed)

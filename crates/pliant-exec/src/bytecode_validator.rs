@@ -60,7 +60,7 @@ pub(crate) fn validate(exe: &Executable) -> Result<(), ExecError> {
             let location = format!("constant {i}");
             return Err(ExecError::invalid(
                 location,
-                "a constant tensor must be row-major and read-only",
+                "the constant tensor must be row-major and read-only, but is not",
             ));
         }
     }
@@ -170,7 +170,10 @@ impl Checker<'_> {
     fn operands(&self, at: usize, start: u32, len: u32) -> Result<&[Arg], ExecError> {
         let (start, len) = (start as usize, len as usize);
         start.checked_add(len).and_then(|end| self.function.args.get(start..end)).ok_or_else(|| {
-            self.fail(at, "the operand range of the call is outside the operand table")
+            self.fail(
+                at,
+                "the call refers to operands after the end of the function's list of operands",
+            )
         })
     }
 

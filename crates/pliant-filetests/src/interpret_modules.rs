@@ -145,7 +145,10 @@ pub(crate) fn compare_values(a: &Value, b: &Value, what: &str) -> Result<(), Str
         (Value::Str(a), Value::Str(b)) if a == b => Ok(()),
         (Value::DType(a), Value::DType(b)) if a == b => Ok(()),
         (Value::None, Value::None) | (Value::Func(_), Value::Func(_)) => Ok(()),
-        _ => Err(format!("{what} differs: expected {}, but got {}", describe(a), describe(b))),
+        _ => {
+            let (expected, actual) = (describe(a), describe(b));
+            Err(format!("{what} differs: expected {expected}, but got {actual}"))
+        }
     }
 }
 

@@ -83,9 +83,9 @@ fn describe(value: &Value) -> String {
 fn tensor(args: &[Value], i: usize) -> Result<&Tensor, String> {
     match args.get(i) {
         Some(Value::Tensor(t)) => Ok(t),
-        _ => {
-            Err(format!("argument {i} of this packed function of the file tests must be a tensor"))
-        }
+        _ => Err(format!(
+            "argument {i} of the packed function must be a tensor, but is missing or has another type"
+        )),
     }
 }
 

@@ -347,20 +347,13 @@ fn match_size(a: Args<'_>, code: i64, operand: i64, actual: i64) -> Result<Optio
     }
 }
 
-/// Describes the mismatch of a size, as in `must equal n = 7 (from 'x' dim 0), but is 9`.
-fn mismatch_text(
-    a: Args<'_>,
-    context: usize,
-    line: usize,
-    code: i64,
-    want: i64,
-    is: i64,
-) -> String {
+/// Describes the expected value of a size, as in `n = 7 (from 'x' dim 0)`.
+fn expected_size(a: Args<'_>, context: usize, line: usize, code: i64, want: i64) -> String {
     let line = a.text(context).lines().nth(line).unwrap_or("");
     let (expr, origin) = line.split_once('\t').unwrap_or((line, ""));
     let expr = if code != 3 || expr.is_empty() { String::new() } else { format!("{expr} = ") };
     let origin = if origin.is_empty() { String::new() } else { format!(" (from {origin})") };
-    format!("must equal {expr}{want}{origin}, but is {is}")
+    format!("{expr}{want}{origin}")
 }
 
 /// `store_shape(value, heap, slots..)`: stores dim `i` of a tensor or shape in the `i`-th listed slot of the shape heap.
@@ -409,9 +402,11 @@ fn match_shape(a: Args<'_>) -> Result<()> {
         if let Some(want) = match_size(a, code, operand, dim)?
             && want != dim
         {
-            let text = mismatch_text(a, context, i + 1, code, want, dim);
+            let expected = expected_size(a, context, i + 1, code, want);
             let subject = a.subject(context);
-            return Err(InterpError::type_error(format!("{subject} dim {i} {text}")));
+            return Err(InterpError::type_error(format!(
+                "{subject} dim {i} must equal {expected}, but is {dim}"
+            )));
         }
     }
     Ok(())
@@ -424,8 +419,8 @@ fn match_prim(a: Args<'_>) -> Result<()> {
     let (code, operand) = (a.int(2)?, a.int(3)?);
     match match_size(a, code, operand, value)? {
         Some(want) if want != value => {
-            let (subject, text) = (a.subject(4), mismatch_text(a, 4, 1, code, want, value));
-            Err(InterpError::type_error(format!("{subject} {text}")))
+            let (subject, expected) = (a.subject(4), expected_size(a, 4, 1, code, want));
+            Err(InterpError::type_error(format!("{subject} must equal {expected}, but is {value}")))
         }
         _ => Ok(()),
     }

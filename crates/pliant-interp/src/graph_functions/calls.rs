@@ -269,7 +269,7 @@ impl Frame {
         let TypeData::Tensor { shape, dtype } = self.func.types.get(ty) else {
             return Err(invalid("the output does not have a tensor type"));
         };
-        let dtype = dtype.ok_or_else(|| invalid("the data type of the output is unknown"))?;
+        let dtype = dtype.ok_or_else(|| invalid("the type of the output states no data type"))?;
         match shape {
             TensorShape::Dims(dims) => interp.alloc_tensor(&self.sizes(dims)?, dtype),
             TensorShape::Var(v) => match self.vars.get(v) {
@@ -279,7 +279,7 @@ impl Frame {
                 )),
             },
             TensorShape::Rank(_) | TensorShape::Unknown => {
-                Err(invalid("the dims of the output are unknown"))
+                Err(invalid("the type of the output states no dims"))
             }
         }
     }

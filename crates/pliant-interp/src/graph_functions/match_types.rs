@@ -213,14 +213,16 @@ impl Frame {
                 )
             }
         };
-        let (name, location, actual) = (&self.name, dim.location(), dim.actual);
+        let (function, location, actual) = (&self.name, dim.location(), dim.actual);
         let origin = |v| self.origins.get(&v).map(String::as_str);
         if let Some(origins) =
             size_origins::describe_origins(syms, dim.want, &location, &divisible, origin)
         {
             wanted.push_str(&format!(" (from {origins})"));
         }
-        InterpError::type_error(format!("{name}: {location} must equal {wanted}, but is {actual}"))
+        InterpError::type_error(format!(
+            "{function}: {location} must equal {wanted}, but is {actual}"
+        ))
     }
 
     fn unsolvable(&self, dim: &Dim<'_>) -> InterpError {

@@ -194,7 +194,8 @@ impl ConcreteCall {
             ExprData::Call { callee: Callee::Op(NULL_VALUE), .. } => Value::None,
             _ => {
                 return Err(InterpError::unsupported(
-                    "the lowering of an operator call created an operand other than a variable, a constant or a tuple",
+                    "the lowering of an operator call created an operand that is neither a variable, a constant nor a tuple, which \
+                     the interpreter does not support",
                 ));
             }
         })
