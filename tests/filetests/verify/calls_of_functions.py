@@ -18,7 +18,7 @@ class Module:
     @R.function
     def few(x: R.Tensor((2,), "float32")) -> R.Object:
         cls = Module
-        return cls.inner(x)  # error: PL0107 the number of arguments is 1, but there are 2 parameters (a, b)
+        return cls.inner(x)  # error: PL0107 the number of arguments of the call is 1, but the function has 2 parameters (a, b)
 
     @R.function
     def types(x: R.Tensor((2,), "float32")) -> R.Object:

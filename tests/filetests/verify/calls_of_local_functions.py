@@ -12,7 +12,7 @@ class Module:
         def inner(a: R.Tensor(ndim=1, dtype="float32"), b: R.Tensor(ndim=1, dtype="float32")) -> R.Tensor(ndim=1, dtype="float32"):
             return R.add(a, b)
 
-        return inner(x)  # error: PL0107 the number of arguments is 1, but there are 2 parameters
+        return inner(x)  # error: PL0107 the number of arguments of the call is 1, but the function has 2 parameters
 
     @R.function
     def wrong_type(x: R.Tensor(("n",), "float32"), f: R.Callable((R.Tensor((), "int64"),), R.Tensor)) -> R.Tensor:
@@ -30,7 +30,7 @@ class Module:
     def closure_arguments(x: R.Tensor(("n",), "float32")) -> R.Tensor:
         cls = Module
         f = R.make_closure(cls.scale, (R.const(1, "int64"),))
-        y = R.invoke_pure_closure(f, (x, x), sinfo_args=R.Tensor)  # error: PL0108 cannot call the closure 'f': the number of arguments is 2, but there are 1 parameters
+        y = R.invoke_pure_closure(f, (x, x), sinfo_args=R.Tensor)  # error: PL0108 cannot call the closure 'f': the number of arguments of the call is 2, but the function has 1 parameters
         return y
 
     @R.function

@@ -235,7 +235,7 @@ fn operands(kernel: &'static Kernel, attrs: &Attrs, count: usize) -> Result<Vec<
     };
     if names.len() != count {
         return Err(format!(
-            "R.call_kernel passes {count} operands, but {} operand names",
+            "R.call_kernel passes {count} operands, but its list of operand names has {} items",
             names.len()
         ));
     }

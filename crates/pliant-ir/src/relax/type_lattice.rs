@@ -438,7 +438,7 @@ impl ArgumentMatcher<'_> {
             let names =
                 if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
             return Err(InferError::new(format!(
-                "the number of arguments is {}, but there are {} parameters{names}",
+                "the number of arguments of the call is {}, but the function has {} parameters{names}",
                 args.len(),
                 params.len(),
             )));

@@ -182,7 +182,7 @@ fn check_iteration(
                     e.message
                 ))
                 .with_help(
-                    "if a dim changes between iterations, declare it as a symbol of the body",
+                    "if a dim changes between iterations, use a new symbol for it in the parameters of the body",
                 )
             },
         )?;

@@ -228,7 +228,9 @@ impl CallBinder<'_> {
         let cond = self.bind(cond, before);
         if self.f.expr_ty(cond).lanes != 1 {
             self.reject(
-                "a select with a vector condition calls a function in one of its alternatives (help: select in a loop over the elements)".into(),
+                "a function call depends on a condition that is a vector, which is not supported (help: test a scalar condition \
+                 in a loop over the elements)"
+                    .into(),
             );
         }
         let ty = self.f.expr_ty(e);

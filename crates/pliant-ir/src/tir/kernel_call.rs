@@ -139,7 +139,7 @@ impl<'f> KernelCall<'f> {
         let count = kernel.operands.len();
         if present < 0 || present >> count != 0 {
             return Err(format!(
-                "T.call_kernel passes an operand that kernel {name} does not have: it has {count} operands"
+                "T.call_kernel passes an operand that kernel {name} does not have: the kernel has only {count} operands"
             ));
         }
         let (mut operands, mut rest) = (SmallVec::new(), rest);
@@ -330,7 +330,7 @@ fn operand<'f>(f: &'f PrimFunc, args: &mut &'f [Expr]) -> Result<KernelOperand<'
         );
     }
     if view.iter().any(|&e| f.expr_ty(e) != Ty::I64) {
-        return Err("the offset, dims and strides of its view must be int64".to_string());
+        return Err("the offset, dims and strides of the `T.view` that is passed as the operand must be int64".to_string());
     }
     *args = rest;
     let (dims, strides) = view[1..].split_at(rank);
