@@ -108,7 +108,7 @@ fn relations(_: &Call, sizes: &Sizes) -> Result<(), String> {
     let (heads, kv_heads) = (sizes.get("heads"), sizes.get("kv_heads"));
     if heads != 0 && (kv_heads == 0 || heads % kv_heads != 0) {
         return Err(format!(
-            "operand q has {heads} heads, expected a multiple of the {kv_heads} heads of k"
+            "operand 'q' has {heads} heads, expected a multiple of the {kv_heads} heads of operand 'k'"
         ));
     }
     Ok(())

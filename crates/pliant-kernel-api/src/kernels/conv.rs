@@ -193,7 +193,7 @@ fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
     if call.operand("residual").is_some() && residual_row(call, sizes).is_none() {
         let strides = strides("residual");
         return Err(format!(
-            "operand residual has strides {strides:?}, expected the strides of a channels-last layout"
+            "operand 'residual' has strides {strides:?}, expected the strides of a channels-last layout"
         ));
     }
     let groups = call.int("groups");

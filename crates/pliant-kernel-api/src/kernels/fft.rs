@@ -75,7 +75,7 @@ pub static KERNEL: Kernel = Kernel {
         for name in ["window", "out"] {
             if let Some(other) = call.operand(name).filter(|other| other.dtype != x.dtype) {
                 return Err(format!(
-                    "operand {name} is {}, expected {} like operand x",
+                    "operand '{name}' is {}, expected {}, the data type of operand 'x'",
                     other.dtype, x.dtype
                 ));
             }

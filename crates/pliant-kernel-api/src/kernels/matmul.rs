@@ -96,7 +96,7 @@ fn same_dtype(call: &Call) -> Result<(), String> {
     match [("weight", weight), ("out", out)].into_iter().find(|(_, dtype)| *dtype != x) {
         Some((name, Some(dtype))) => {
             let x = x.map_or(String::new(), |x| x.to_string());
-            Err(format!("operand {name} is {dtype}, expected {x} like operand x"))
+            Err(format!("operand '{name}' is {dtype}, expected {x}, the data type of operand 'x'"))
         }
         _ => Ok(()),
     }

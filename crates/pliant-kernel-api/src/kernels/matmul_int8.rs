@@ -107,7 +107,7 @@ pub(super) fn check_float_operands(call: &Call, operands: &[&str]) -> Result<(),
     let passed = operands.iter().find(|name| call.operand(name).is_some());
     match passed {
         Some(name) if is_int32 => {
-            Err(format!("operand {name} is not allowed if operand out is int32"))
+            Err(format!("operand '{name}' is not allowed if operand 'out' is int32"))
         }
         None if is_int32 && call.int("activation") != 0 => {
             Err("attribute activation is not allowed if operand out is int32".to_string())

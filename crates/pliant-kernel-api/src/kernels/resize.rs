@@ -67,7 +67,7 @@ pub static KERNEL: Kernel = Kernel {
         let dtype = |view: Option<&View>| view.map_or(Float32, |view| view.dtype);
         if dtype(x) != dtype(out) {
             return Err(format!(
-                "operand out is {}, expected {} like operand x",
+                "operand 'out' is {}, expected {}, the data type of operand 'x'",
                 dtype(out),
                 dtype(x)
             ));
@@ -90,7 +90,7 @@ pub static KERNEL: Kernel = Kernel {
             if sizes.get(from) == 0 && sizes.get(to) > 0 {
                 let size = sizes.get(to);
                 return Err(format!(
-                    "dim {to} has size {size}, expected 0 because dim {from} has size 0"
+                    "dim {to} of operand 'out' has size {size}, expected 0, because dim {from} of operand 'x' has size 0"
                 ));
             }
         }

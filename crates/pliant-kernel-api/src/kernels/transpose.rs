@@ -29,7 +29,7 @@ pub static KERNEL: Kernel = Kernel {
         if x.shape() != out.shape() {
             let (out, x) = (out.shape(), x.shape());
             return Err(format!(
-                "operand out has dims {out:?}, expected {x:?}, the dims of operand x"
+                "operand 'out' has dims {out:?}, expected {x:?}, the dims of operand 'x'"
             ));
         }
         match x.dtype == out.dtype {

@@ -28,7 +28,8 @@ impl Number {
         match self {
             Number::Int(v) => Ok(v),
             Number::Float(v) => {
-                Err(format!("internal error: the float element {v} is read as an integer").into())
+                Err(format!("internal error: a kernel reads the float element {v} as an integer")
+                    .into())
             }
         }
     }
