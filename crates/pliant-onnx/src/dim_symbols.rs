@@ -77,7 +77,7 @@ impl DimSymbols {
     ) -> Result<(), Problem> {
         if let Some((name, divisor)) = divisible.iter().find(|(_, divisor)| **divisor < 1) {
             return Err(Problem::invalid(format!(
-                "divisible: '{name}' cannot be divisible by {divisor}, which is not positive"
+                "the import option divisible gives '{name}' the divisor {divisor}, but a divisor must be positive"
             )));
         }
         self.divisible = divisible.clone();
@@ -134,8 +134,9 @@ impl DimSymbols {
     pub(crate) fn undeclared_divisible(&self) -> Option<Problem> {
         let name = self.divisible.keys().find(|name| !self.by_name.contains_key(*name))?;
         let known: Vec<&str> = self.by_name.keys().map(String::as_str).collect();
-        let problem =
-            Problem::invalid(format!("divisible: no dim of the model is called '{name}'"));
+        let problem = Problem::invalid(format!(
+            "the import option divisible names the dim '{name}', but no dim of the model has this name"
+        ));
         Some(problem.with_help(format!("the named dims of the model are {}", known.join(", "))))
     }
 

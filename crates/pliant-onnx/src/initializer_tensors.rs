@@ -213,7 +213,7 @@ fn read_elements(
         }
         if raw.len() != nbytes {
             return Err(format!(
-                "the data has {} bytes, but shape {shape:?} of {dtype} needs {nbytes}",
+                "the data of the tensor has {} bytes, but a tensor of shape {shape:?} and type {dtype} needs {nbytes} bytes",
                 raw.len()
             )
             .into());

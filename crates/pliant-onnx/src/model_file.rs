@@ -88,7 +88,7 @@ impl Model {
 
     fn decode(bytes: Bytes, limits: Limits) -> Result<Model, ImportError> {
         let describe = |e: String| {
-            Problem::invalid(format!("this is not an ONNX model: {e}")).with_help(
+            Problem::invalid(format!("the data is not an ONNX model: {e}")).with_help(
                 "pass the content of an ONNX file; if you did, the file is damaged or truncated, so export or copy it again",
             )
         };

@@ -222,7 +222,8 @@ impl<'n, 'm> Node<'n, 'm> {
                 Err(Problem::invalid(text))
             }
             Value::Absent | Value::Failed => {
-                Err(Problem::invalid(format!("{what} is missing", what = what())))
+                let value = what();
+                Err(Problem::invalid(format!("{value} is missing, but the node requires it")))
             }
         }
     }

@@ -315,7 +315,7 @@ impl Node<'_, '_> {
     ) -> ExprResult {
         if let Some(known) = self.const_ints(i) {
             let axis = known.first().copied().ok_or_else(|| {
-                Problem::invalid(format!("input {i}, which contains the axis, is empty"))
+                Problem::invalid(format!("input {i} must contain an axis, but has no elements"))
             })?;
             let axis = self.axis(axis, rank)?;
             return build(self, axis);

@@ -71,7 +71,8 @@ impl<'m> Importer<'m> {
                 let problem = Problem::invalid(format!(
                     "an import option names the input '{name}', but there is no input '{name}'"
                 ));
-                self.problems.push(problem.with_help(format!("the inputs are {known}")));
+                self.problems
+                    .push(problem.with_help(format!("the inputs of the model are {known}")));
             }
         }
         // An equation in one dim may define a symbol that another dim uses.
@@ -178,8 +179,9 @@ impl<'m> Importer<'m> {
         let value = info.r#type.as_ref().and_then(|t| t.value.as_ref());
         let Some(TypeValue::TensorType(tensor)) = value else {
             let problem = Problem::invalid(format!("input '{name}' has no declared type"));
-            return Err(problem
-                .with_help("declare the type of the input: onnx.helper.make_tensor_value_info"));
+            return Err(problem.with_help(
+                "declare the type of the input in the model, with onnx.helper.make_tensor_value_info",
+            ));
         };
         let dtype =
             initializer_tensors::checked_dtype(tensor.elem_type().into()).map_err(|p| Problem {
@@ -198,7 +200,7 @@ impl<'m> Importer<'m> {
                 return Err(Problem::invalid(format!(
                     "the model file does not declare the rank of input '{name}', so dynamic_shapes cannot declare its dims"
                 ))
-                .with_help("declare all dims of the input with shape_dict"));
+                .with_help("declare all dims of the input in the importer's argument shape_dict"));
             };
             data = TypeData::tensor(self.apply_dynamic_dims(name, dims, dynamic)?, dtype);
         }
@@ -259,7 +261,7 @@ impl<'m> Importer<'m> {
             })?;
             self.symbols
                 .check_range(dim)
-                .map_err(|e| Problem::invalid(format!("dim {axis} of input '{name}': {e}")))?;
+                .map_err(|why| Problem::invalid(format!("dim {axis} of input '{name}': {why}")))?;
             match &dim.name {
                 Some(text) if self.symbols.is_undefined(text) => {
                     let message = format!(

@@ -27,7 +27,8 @@ fn bit_cast(n: &mut Node<'_, '_>) -> ConvertResult {
     if from.size() != to.size() {
         let message =
             format!("the node casts {from} to {to}, whose elements have another number of bits");
-        return Err(Problem::invalid(message).with_help("convert values with Cast instead"));
+        return Err(Problem::invalid(message)
+            .with_help("to convert the values, use Cast instead of BitCast"));
     }
     let y = if from == to { x } else { n.bitcast(x, to)? };
     Ok(vec![match narrow {

@@ -51,8 +51,8 @@ struct TreeEnsemble {
 }
 
 /// Creates the problem that the trees are invalid.
-fn broken_trees(what: &str) -> Problem {
-    Problem::invalid(format!("the attributes of the node describe invalid trees: {what}"))
+fn broken_trees(problem: &str) -> Problem {
+    Problem::invalid(format!("the attributes of the node describe invalid trees: {problem}"))
 }
 
 /// Reads a list attribute, which must have `len` numbers if `len` is present.

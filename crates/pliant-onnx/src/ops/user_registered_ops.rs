@@ -53,7 +53,7 @@ fn attr_value(attr: &AttributeProto) -> Result<AttrValue, Problem> {
         }
         kind => {
             return Err(Problem::unsupported(format!(
-                "attribute '{}' is {}, which user-registered operators do not support",
+                "attribute '{}' has the type {}, which user-registered operators do not support",
                 attr.name(),
                 kind.as_str_name()
             )));

@@ -77,7 +77,7 @@ fn check_no_statistics(n: &Node<'_, '_>) -> Result<(), Problem> {
         true => Err(Problem::unsupported(
             "the mean and the inverse standard deviation (the second and the third output) are not supported",
         )
-        .with_help("remove these outputs from the node")),
+        .with_help("remove the second and the third output from the node")),
         false => Ok(()),
     }
 }
@@ -92,7 +92,7 @@ fn simplified_layer_norm(n: &mut Node<'_, '_>) -> ConvertResult {
         return Err(Problem::unsupported(
             "the inverse standard deviation (the second output) is not supported",
         )
-        .with_help("remove this output from the node"));
+        .with_help("remove the second output from the node"));
     }
     Ok(vec![rms_norm(n, x, gamma, &axes, eps)?.into()])
 }

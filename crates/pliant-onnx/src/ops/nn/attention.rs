@@ -24,7 +24,9 @@ pub(super) static OPS: &[OnnxOp] = &[
 
 /// Creates the problem that a query, key or value has a wrong number of dims.
 pub(in crate::ops) fn qkv_rank_problem(rank: usize) -> Problem {
-    Problem::invalid(format!("queries, keys and values must have 3 or 4 dims, but one has {rank}"))
+    Problem::invalid(format!(
+        "the queries, the keys and the values must have 3 or 4 dims each, but one of these inputs has {rank}"
+    ))
 }
 
 /// Reshapes `(batch, length, heads * size)` to `(batch, heads, length, size)`.

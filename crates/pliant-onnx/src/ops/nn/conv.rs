@@ -41,7 +41,7 @@ fn filter_shape(n: &mut Node<'_, '_>, weight: Expr) -> Result<Vec<i64>, Problem>
     let sizes: Option<Vec<i64>> = dims.iter().skip(2).map(|&d| n.func().syms.as_int(d)).collect();
     sizes.ok_or_else(|| {
         Problem::known_only_at_run_time("the spatial size of the weight (input 1)")
-            .with_help("set the attribute kernel_shape")
+            .with_help("set the attribute 'kernel_shape' of the node")
     })
 }
 
