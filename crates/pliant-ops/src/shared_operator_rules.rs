@@ -131,7 +131,7 @@ pub fn require_float(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), I
                 operand = ctx.operand_name(i)
             ))
             .with_help(format!(
-                "convert it: R.astype({}, dtype=\"float32\")",
+                "convert the operand: R.astype({}, dtype=\"float32\")",
                 ctx.operand_name(i)
             ))),
         _ => Ok(()),
@@ -149,7 +149,10 @@ pub fn require_number(ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), 
                 "{operand} must be a tensor of numbers, but is bool",
                 operand = ctx.operand_name(i)
             ))
-            .with_help(format!("convert it: R.astype({}, dtype=\"int64\")", ctx.operand_name(i)))),
+            .with_help(format!(
+                "convert the operand: R.astype({}, dtype=\"int64\")",
+                ctx.operand_name(i)
+            ))),
         _ => Ok(()),
     }
 }

@@ -305,7 +305,7 @@ impl InferCtx<'_> {
                         first = self.operand_name(i),
                         second = self.operand_name(j)
                     ))
-                    .with_help(format!("convert one of them: R.astype(..., dtype=\"{x}\")"))),
+                    .with_help(format!("convert one operand: R.astype(..., dtype=\"{x}\")"))),
             },
             // A scalar adopts the type of a tensor, even if that is unknown.
             (None, Some(_)) if b.scalar => Ok(None),

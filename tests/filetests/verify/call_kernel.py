@@ -5,7 +5,7 @@
 # fails: operand x of kernel pool has 4 dims, expected the dims (batch, channels, in_depth, in_height, in_width)
 # fails: attribute kind of kernel pool is missing
 # fails: kernel pool: attribute kernel_shape must be a list of 3 integers
-# fails: operand x of kernel transpose has 2 dims, but its entry in axes names 3 dims: [0, 2, 1]
+# fails: operand x of kernel transpose has 2 dims, but the argument 'axes' names 3 dims for it: [0, 2, 1]
 # fails: axes of operand x must contain each of its dims exactly once, but is [0, 0]
 # fails: kernel transpose writes out, but out_sinfo has 2 types
 # fails: operand x of kernel transpose has an unknown number of dims

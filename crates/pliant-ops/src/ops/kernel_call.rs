@@ -148,7 +148,7 @@ fn check_axes(name: &str, order: Order, axes: &[i64], rank: usize) -> Result<(),
     let tensor_axes: Vec<i64> = axes.iter().copied().filter(|&axis| axis != NEW_AXIS).collect();
     if tensor_axes.len() != rank {
         return Err(format!(
-            "{name} has {rank} dims, but its entry in axes names {} dims: {axes:?}",
+            "{name} has {rank} dims, but the argument 'axes' names {} dims for it: {axes:?}",
             tensor_axes.len()
         ));
     }

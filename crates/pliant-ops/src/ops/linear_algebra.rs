@@ -169,7 +169,7 @@ fn infer_linear(ctx: &mut InferCtx<'_>) -> InferResult {
             .error(format!(
                 "bias is {bias_dtype}, but the product of data and weight is {product_dtype}"
             ))
-            .with_help(format!("convert it: R.astype(bias, dtype=\"{product_dtype}\")")));
+            .with_help(format!("convert the bias: R.astype(bias, dtype=\"{product_dtype}\")")));
     }
     let (Some(mut dims), Some(w)) = (x.dims, w.dims) else {
         return Ok(ctx.tensor_type(None, x.ndim, dtype));

@@ -166,7 +166,7 @@ fn infer_open_dim(
         if size_proofs::equal(ctx.func, total, new) == Some(false) {
             let (x, new) = (ctx.operand_type_text(0), ctx.dim_text(new));
             return Err(ctx.error(format!(
-                "x is {x} with {} elements, but the new shape has {new}",
+                "x is {x} with {} elements, but the new shape has {new} elements",
                 ctx.dim_text(total)
             )));
         }
@@ -371,9 +371,10 @@ fn infer_broadcast_to(ctx: &mut InferCtx<'_>) -> InferResult {
     };
     let Some(skip) = to.len().checked_sub(from.len()) else {
         let x = ctx.operand_type_text(0);
-        return Err(
-            ctx.error(format!("x has more dims than shape, which has {}: x is {x}", to.len()))
-        );
+        return Err(ctx.error(format!(
+            "x must not have more dims than the target shape, which has {} dims: x is {x}",
+            to.len()
+        )));
     };
     for (i, &d) in from.iter().enumerate() {
         let target = to[i + skip];

@@ -154,7 +154,8 @@ impl QuantParameter {
         let cond = te::or(&one, &te::eq(&size, &along));
         let infer = ctx.infer();
         let (name, ty) = (infer.operand_name(i), infer.operand_type_text(i));
-        let message = infer.error(format!("{name} must have 1 element or {along}, but is {ty}"));
+        let message =
+            infer.error(format!("{name} must have 1 element or {along} elements, but is {ty}"));
         checks.push(Check { axes: Vec::new(), cond, message: message.message.into() });
         Ok(QuantParameter { value: ctx.value(i)?, one: Some(one) })
     }

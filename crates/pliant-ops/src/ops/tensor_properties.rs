@@ -161,8 +161,7 @@ fn infer_view(ctx: &mut InferCtx<'_>) -> InferResult {
             && old.size() != new.size()
         {
             return Err(ctx.error(format!(
-                "data is {old}, whose elements differ in size from those of dtype, \
-                 {new}: pass the shape of the result"
+                "the elements of data ({old}) and of the result ({new}) differ in size, so the shape of the result must be passed"
             )));
         }
         return Ok(ctx.tensor_type_like(&t, dtype));

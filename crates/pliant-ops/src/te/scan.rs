@@ -186,7 +186,7 @@ fn check_step(name: &str, stage: &Tensor, states: &[Tensor]) -> Result<(), TeErr
             }
         }
         TensorOp::Compute(_) => Err(TeError(format!(
-            "scan '{name}': stage {stage_name} reads a state, so its first dim must be the steps, {steps}"
+            "scan '{name}': stage {stage_name} reads a state, so the size of its first dim must be the number of steps, {steps}"
         ))),
         _ => Err(TeError(format!(
             "scan '{name}': stage {stage_name} reads a state, so it must be a te.compute"
@@ -262,7 +262,7 @@ mod tests {
         let flat = compute(vec![int(4)], "flat", |i| state.at(&[int(0), i[0].clone()]));
         let update = compute(vec![n.clone(), int(4)], "update", |i| flat.at(&i[1..]));
         let wrong = scan("scan", &[init], &[update], &[state]);
-        assert!(wrong.unwrap_err().0.contains("first dim must be the steps"));
+        assert!(wrong.unwrap_err().0.contains("first dim must be the number of steps"));
     }
 
     #[test]

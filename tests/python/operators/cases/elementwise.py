@@ -307,7 +307,7 @@ REFUSED = [
     Refused(
         "masked_fill_by_numbers", (x("n"), y("n")), "R.masked_fill(x, y, 0.0)", "the mask must be a tensor of bool"
     ),
-    Refused("prelu_of_shapes", (x(2, 3), y(4)), "R.nn.prelu(x, y)", "axis 1 has size 3, but alpha has 4"),
+    Refused("prelu_of_shapes", (x(2, 3), y(4)), "R.nn.prelu(x, y)", "axis 1 of data has size 3, but alpha has 4"),
     Refused("prelu_of_matrix", (x(2, 3), y(4, 4)), "R.nn.prelu(x, y)", "alpha must have 1 dim"),
     Refused("prelu_axis", (x(2, 3), y(3)), "R.nn.prelu(x, y, axis=2)", "axis 2 is out of range"),
     Refused("softplus_beta", (x("n"),), "R.nn.softplus(x, beta=0.0)", "beta must not be 0"),

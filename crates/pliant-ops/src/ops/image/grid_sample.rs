@@ -335,7 +335,7 @@ fn infer_affine(ctx: &mut InferCtx<'_>) -> InferResult {
     let Some(m) = sizes.ndim else { return Ok(ctx.tensor_type(None, None, t.dtype)) };
     let n = if m == 1 { 2 } else { m };
     if n != 2 && n != 3 {
-        return Err(ctx.error(format!("size has {m} values, but must have 1, 2 or 3")));
+        return Err(ctx.error(format!("operand 'size' has {m} values, but must have 1, 2 or 3")));
     }
     let (Some(dims), Some(size)) = (t.dims, sizes.dims) else {
         return Ok(ctx.tensor_type(None, Some(n + 2), t.dtype));

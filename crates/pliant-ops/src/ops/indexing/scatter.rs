@@ -204,7 +204,7 @@ fn infer_index_put(ctx: &mut InferCtx<'_>) -> InferResult {
         let expected = [&i[..], &x[list.len()..]].concat();
         if broadcast_dims(ctx, &expected, &v, 0)?.len() > expected.len() {
             return Err(ctx.error(format!(
-                "values has more dims than the selected part of data: {types}",
+                "operand 'values' has more dims than the part of operand 'data' that the indices select: {types}",
                 types = operand_types(ctx)
             )));
         }

@@ -59,11 +59,11 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     }
     for (a, b) in pairs {
         if shared_dim(ctx, a, b).is_none() {
-            let (a, b) = (ctx.dim_text(a), ctx.dim_text(b));
-            let text = operand_types(ctx);
+            let (expected, actual) = (ctx.dim_text(a), ctx.dim_text(b));
+            let types = operand_types(ctx);
             return Err(ctx.error(format!(
-                "data, updates and starts must have equal sizes in all dims but axis \
-                     {axis}, but {a} and {b} differ: {text}"
+                "the sizes of data, updates and starts must be equal in all dims except axis {axis}, but the sizes {expected} and \
+                 {actual} differ: {types}"
             )));
         }
     }

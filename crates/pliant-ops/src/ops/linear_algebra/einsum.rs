@@ -68,14 +68,14 @@ fn sizes(
                 Some(k) => {
                     let known = sizes[k].1;
                     sizes[k].1 = broadcast_dim(ctx.func, known, dim).ok_or_else(|| {
-                        let (a, b) = (ctx.dim_text(known), ctx.dim_text(dim));
-                        let name = match label {
+                        let (size, other_size) = (ctx.dim_text(known), ctx.dim_text(dim));
+                        let label = match label {
                             Label::Letter(c) => format!("label {c:?}"),
                             Label::Ellipsis(_) => "a dim of the ellipsis".into(),
                         };
                         ctx.error(format!(
-                            "{name} of subscripts must have the same size everywhere, but has \
-                                 {a} and {b}"
+                            "{label} of subscripts must have the same size wherever it occurs, but has the sizes {size} and \
+                             {other_size}"
                         ))
                     })?;
                 }

@@ -200,7 +200,7 @@ fn index_map(ctx: &InferCtx<'_>, rank: Option<usize>) -> Result<IndexMap, InferE
     let value = ctx.attr("index_map");
     let bad = || {
         ctx.error("index_map must be a lambda of the indices, such as lambda i, j: (j, i)")
-            .with_help("the lambda may add, subtract and multiply, and use // and % by constants")
+            .with_help("the lambda may add, subtract and multiply indices, and divide them (// and %) by positive constants")
     };
     let text = value.as_str().ok_or_else(bad)?;
     let tokens = tokens(text).filter(|t| t.len() < 4096).ok_or_else(bad)?;

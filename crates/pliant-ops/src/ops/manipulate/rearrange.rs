@@ -161,9 +161,9 @@ fn infer_meshgrid(ctx: &mut InferCtx<'_>) -> InferResult {
     for (k, p) in parts.iter().enumerate() {
         if p.ndim.is_some_and(|n| n > 1) {
             let ty = ctx.operand_type_text(0);
-            return Err(
-                ctx.error(format!("tensors[{k}] must be a vector or a scalar: tensors is {ty}"))
-            );
+            return Err(ctx.error(format!(
+                "tensors[{k}] must have 0 or 1 dims, but the tuple `tensors` has type {ty}"
+            )));
         }
         match &p.dims {
             Some(d) => {

@@ -152,9 +152,9 @@ fn infer_prelu(ctx: &mut InferCtx<'_>) -> InferResult {
         && shared_dim(ctx, dims[axis], alpha_dims[0]).is_none()
     {
         let (size, slopes) = (ctx.dim_text(dims[axis]), ctx.dim_text(alpha_dims[0]));
-        return Err(
-            ctx.error(format!("axis {axis} has size {size}, but alpha has {slopes} elements"))
-        );
+        return Err(ctx.error(format!(
+            "axis {axis} of data has size {size}, but alpha has {slopes} elements"
+        )));
     }
     Ok(ctx.tensor_type_like(&t, dtype))
 }

@@ -73,9 +73,10 @@ pub(super) fn check_param(
     ctx.same_dtype(0, i)?;
     if p.ndim.is_some_and(|n| n != axes.len()) {
         let (name, ty) = (ctx.operand_name(i), ctx.operand_type_text(i));
-        return Err(
-            ctx.error(format!("{name} must have {} dims, one per axis, but is {ty}", axes.len()))
-        );
+        return Err(ctx.error(format!(
+            "{name} must have {} dims, one for each normalized axis, but is {ty}",
+            axes.len()
+        )));
     }
     let (Some(dims), Some(param_dims)) = (&data.dims, p.dims) else { return Ok(()) };
     for (&axis, &d) in axes.iter().zip(&param_dims) {
