@@ -136,7 +136,9 @@ fn check_pipeline(name: &str) -> Result<(), String> {
     if missing.is_empty() {
         Ok(())
     } else {
-        Err(format!("the pipeline '{name}' does not ensure {missing:?} at its end"))
+        Err(format!(
+            "the module is not guaranteed to have the properties {missing:?} after the pipeline '{name}'"
+        ))
     }
 }
 

@@ -182,7 +182,7 @@ fn expand_closure_operands(
     let TypeData::Tuple(fields) = func.ty(*operands) else {
         return Err(PassError::unsupported(
             format!(
-                "a call of {op} with a tuple of unknown length as its second operand is not supported"
+                "the second operand of a call of {op} is a tuple of unknown length, which is not supported"
             ),
             "cast the tuple to a tuple type with R.match_cast, so that its length is known",
         ));

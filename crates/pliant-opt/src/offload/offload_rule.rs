@@ -237,7 +237,7 @@ impl<'a> Site<'a> {
     ) -> Decision {
         if call.out_tys != tys {
             return Err(
-                "the type of the operator's result is less precise than that of the kernel's result"
+                "the declared type of the operator's result differs from the type of the kernel's result"
                     .into(),
             );
         }

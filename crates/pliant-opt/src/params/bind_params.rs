@@ -241,7 +241,7 @@ fn replace_params(
         None => Ok(new),
         Some(&v) => Err(PassError::unsupported(
             format!(
-                "binding the only parameter whose type defines the size '{}' is not supported",
+                "the only parameter whose type contains the size '{}' cannot be bound to a value",
                 new.syms.name(v)
             ),
             "no dim of the parameter equals this size, so the value does not determine it; bind the size with BindSymbolicVars first",

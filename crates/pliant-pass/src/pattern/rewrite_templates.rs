@@ -70,7 +70,7 @@ impl Template {
             matches!(replacement.expr(b.value), ExprData::If { .. } | ExprData::Func(_))
         }) {
             return Err(PassError::unsupported(
-                "a branch or a local function in the replacement function of a rewrite rule is not supported",
+                "the replacement function of a rewrite rule contains a branch or a local function, which is not supported",
                 "the replacement function must be a sequence of calls",
             ));
         }

@@ -269,7 +269,7 @@ impl FunctionLowering<'_> {
             ExprData::Func(_) => {
                 return Err(PassError::unsupported(
                     format!(
-                        "lowering the local function '{}' with VMShapeLower is not supported",
+                        "the pass VMShapeLower cannot lower the local function '{}'",
                         func.var(binding.var).name
                     ),
                     "run LambdaLift first, which moves local functions to the module",

@@ -170,7 +170,7 @@ fn generate_one(f: &ExternalFunction<'_>, _: &dyn OpRegistry) -> Result<Generate
     let [(_, inner)] = &composites[..] else {
         return Err(PassError::unsupported(
             format!(
-                "compiling a function with {} matmuls with the backend 'gemm' is not supported",
+                "the backend 'gemm' cannot compile a function with {} matmuls",
                 composites.len()
             ),
             "the backend supports one matmul per function; create the functions with FuseOpsByPattern(annotate_codegen=True) or MergeCompositeFunctions",

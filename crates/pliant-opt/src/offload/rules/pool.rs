@@ -110,7 +110,9 @@ impl PoolingWindows {
         // With `ceil_mode`, elements beyond the padding are never counted.
         let padded = padding.iter().any(|&n| n != 0);
         if mean && bool_attr("count_include_pad") && padded {
-            return Err("the averages of the pooling include padding (count_include_pad), which the kernel does not support".into());
+            return Err(
+                "the averages of the pooling include padding (count_include_pad), which the kernel 'pool' does not support".into()
+            );
         }
         let channels_last = match attrs.get("layout").and_then(AttrValue::as_str) {
             Some(layout) if layout == channels_last(dims) => true,

@@ -103,7 +103,10 @@ impl Rule for PatternRule {
         let is_computed_by_match =
             |&e: &Expr| read_info.origin(site.func, e).is_some_and(|v| members.contains(&v));
         if inputs.iter().any(is_computed_by_match) {
-            return Ok(Err("an input of the kernel is an intermediate result of the match".into()));
+            return Ok(Err(
+                "an input of the kernel is computed by the matched operators, which the kernel replaces"
+                    .into(),
+            ));
         }
         let ty = site.func.expr_ty(root.value);
         let value = match call_dps_packed(site.func, &self.symbol, &inputs, ty) {

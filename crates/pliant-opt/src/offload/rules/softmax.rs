@@ -78,7 +78,10 @@ impl Rule for Softmax {
         }
         let Some(rank) = ty.dims().map(<[_]>::len).filter(|rank| (1..=MAX_RANK).contains(rank))
         else {
-            return Ok(Err("the softmax's operand has an unknown shape or too many dims".into()));
+            return Ok(Err(
+                "the softmax's operand has an unknown shape, no dims, or more dims than kernels support"
+                    .into(),
+            ));
         };
         if axis.is_some_and(|axis| axis != -1 && axis != rank as i64 - 1) {
             return Ok(Err("the softmax's axis is not the last".into()));

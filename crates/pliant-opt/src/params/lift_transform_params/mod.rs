@@ -127,11 +127,9 @@ fn check_not_called(called: &FxHashSet<Arc<str>>, name: &str) -> Result<(), Pass
     if called.contains(name) {
         return Err(PassError::unsupported(
             format!(
-                "lifting the parameters of '{name}', which another function calls, is not supported"
+                "the parameters of '{name}' cannot be lifted, because another function calls it"
             ),
-            format!(
-                "a function of the module calls '{name}'; inline the call with InlinePrivateFunctions"
-            ),
+            "inline the call with InlinePrivateFunctions",
         ));
     }
     Ok(())

@@ -148,10 +148,10 @@ impl Convolution {
         }
         match transposed_conv_phases::is_supported(&self) {
             true => Ok(self),
-            false => {
-                Err("the transposed convolution has strides that the kernel does not support"
-                    .into())
-            }
+            false => Err(
+                "the kernel does not support the strides, dilation or filter size of the transposed convolution"
+                    .into(),
+            ),
         }
     }
 
@@ -206,7 +206,10 @@ pub(super) fn convolution(
     let mut required = letters.chars().chain(['I', 'O']);
     let layout_rank = weight_layout.len().max(weights.shape().len());
     if layout_rank != dims + 2 || !required.all(|letter| size(letter).is_some()) {
-        return Err("the convolution's kernel layout does not fit the rank of its weights".into());
+        return Err(
+            "the convolution's attribute kernel_layout does not name all dims of its weights"
+                .into(),
+        );
     }
     let invalid = "the convolution's sizes or attributes are out of range";
     let filter_size: Vec<i64> = letters.chars().map(size).collect::<Option<_>>().ok_or(invalid)?;
