@@ -42,7 +42,8 @@ pub(crate) fn cache_read(f: &mut PrimFunc, name: &str, index: usize, scope: Scop
     let anchor = outermost_statement(f, name)?;
     if let Some(writer) = writer_in(f, anchor, source) {
         return Err(format!(
-            "{writer} writes '{}' inside the outermost loop of the block '{name}'; apply cache_read before compute_at",
+            "{writer} writes the buffer '{}' inside the outermost loop of the block '{name}', so the buffer cannot be copied \
+             before this loop; apply cache_read before compute_at",
             f.buffer(source).name
         ));
     }
@@ -88,7 +89,8 @@ pub(crate) fn cache_write(
         leaves(f, anchor).iter().any(|leaf| leaf.stmt != stmt && leaf.reads.contains(&target));
     if reads_inside {
         return Err(format!(
-            "another statement inside the outermost loop of the block '{name}' reads '{}'; apply cache_write before compute_at",
+            "another statement inside the outermost loop of the block '{name}' reads the buffer '{}', which would be written only \
+             after this loop; apply cache_write before compute_at",
             f.buffer(target).name
         ));
     }

@@ -52,7 +52,8 @@ pub(crate) fn compute_at(f: &mut PrimFunc, name: &str, var: Var) -> Step<()> {
             has_reader = true;
             if !inside.contains(&s) {
                 return Err(format!(
-                    "the block '{}' reads '{buffer_name}' outside of the loop '{}'",
+                    "the block '{}' reads '{buffer_name}' outside of the loop '{}', so the block '{name}' cannot be moved into \
+                     the loop",
                     other.name,
                     f.var(var).name
                 ));
@@ -129,12 +130,12 @@ fn check_complete(f: &PrimFunc, buffer: Buffer, target: &Loop) -> Step<()> {
         let axis = block.iters.iter().find(|it| it.kind != IterKind::Spatial && uses(it.binding));
         if let Some(axis) = axis {
             return Err(format!(
-                "an iteration of the loop '{0}' does not complete '{3}': this loop or a loop around it runs over the reduction \
-                 axis '{1}' of the block '{2}'",
-                f.var(target.var).name,
-                f.var(axis.var).name,
-                block.name,
-                f.buffer(buffer).name
+                "an iteration of the loop '{loop_name}' does not complete the buffer '{buffer}': this loop or a loop around it \
+                 runs over the reduction axis '{axis}' of the block '{block}'",
+                loop_name = f.var(target.var).name,
+                buffer = f.buffer(buffer).name,
+                axis = f.var(axis.var).name,
+                block = block.name
             ));
         }
     }
@@ -237,7 +238,7 @@ fn nest_over_region(
 ) -> Step<Stmt> {
     if block.predicate.is_some() {
         return Err(format!(
-            "the block '{}' has a predicate, as split adds to blocks; move the block before its loops are split",
+            "the block '{}' cannot be moved, because it has a predicate (split adds them); move it before its loops are split",
             block.name
         ));
     }

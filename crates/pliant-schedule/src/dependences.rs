@@ -139,7 +139,7 @@ impl BlockMove {
         let to = outermost(f, &path_to_loop(f, target.var)?).ok_or("the loop does not exist")?;
         if from == to {
             return Err(format!(
-                "the block '{name}' and the loop '{}' are in the same outermost loop already",
+                "the block '{name}' cannot be moved to the loop '{}', because both are inside the same outermost loop",
                 f.var(target.var).name
             ));
         }

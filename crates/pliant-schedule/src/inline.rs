@@ -144,8 +144,8 @@ fn check_between(f: &PrimFunc, producer: Stmt, consumer: Stmt, name: &str) -> St
     };
     if first > last {
         return Err(format!(
-            "the block '{name}' runs before {}, which writes its operand",
-            all[first].name
+            "the block '{name}' cannot be inlined, because it runs before {writer}, which writes its operand",
+            writer = all[first].name
         ));
     }
     let moved = &all[last];

@@ -43,7 +43,9 @@ fn check_independent(f: &PrimFunc, var: Var, kind: ForKind) -> Step<()> {
     let name = &f.var(var).name;
     if has_statements_outside_blocks(f, old.body) {
         return Err(format!(
-            "the loop '{name}' contains statements outside of blocks, which may depend on each other"
+            "the loop '{name}' contains statements outside of blocks, so its iterations may depend on each other and the loop \
+             cannot be {}",
+            kind.name()
         ));
     }
     for (_, block) in blocks_in(f, old.body) {

@@ -113,7 +113,8 @@ fn check_elements_once(f: &PrimFunc, block: &BlockData, loops: &[Loop]) -> Step<
         for (i, &(var, factor)) in terms.iter().enumerate() {
             if i > 0 && span.zip(factor.checked_abs()).is_none_or(|(span, factor)| factor <= span) {
                 return Err(format!(
-                    "the loops of the axis '{}' of the block '{}' compute elements several times, but the init would run only once",
+                    "the loops of the axis '{}' of the block '{}' compute some elements several times, but after \
+                     decompose_reduction, the init would run only once",
                     f.var(it.var).name,
                     block.name
                 ));
