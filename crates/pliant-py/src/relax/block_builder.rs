@@ -110,9 +110,10 @@ impl BuilderState {
     pub(super) fn current_owner(&self) -> Result<Arc<FuncOwner>> {
         match self.stack.last() {
             Some(current) if !current.done => Ok(current.owner.clone()),
-            Some(_) => {
-                Err(Error::Value("the function is finished: emit_func_output was called".into()))
-            }
+            Some(_) => Err(Error::Value(
+                "the function cannot be changed any more, because emit_func_output has finished it"
+                    .into(),
+            )),
             None => Err(Error::Value(
                 "no function is open: use 'with bb.function(name, params):'".into(),
             )),

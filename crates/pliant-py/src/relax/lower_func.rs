@@ -325,7 +325,7 @@ impl OwnerState {
                         return Ok(v);
                     }
                     if self.params_fixed && !self.allow_undefined {
-                        return Err(redefinition_error("defined", &var.0.name));
+                        return Err(redefinition_error("defined again", &var.0.name));
                     }
                 }
                 return self.new_var(var, ty, in_dataflow && var.0.dataflow);
@@ -415,9 +415,10 @@ impl OwnerState {
     }
 }
 
-fn redefinition_error(what: &str, name: &str) -> Error {
+fn redefinition_error(new_use: &str, name: &str) -> Error {
     Error::Value(format!(
-        "variable {name} is already defined and cannot be {what} again (help: create another variable, relax.Var(\"{name}\", ...))"
+        "variable '{name}' is already defined, so it cannot be {new_use} (help: create another variable, \
+         relax.Var(\"{name}\", ...))"
     ))
 }
 

@@ -230,10 +230,10 @@ impl OpFunction {
         let is_graph_value = value.is_instance_of::<crate::relax::classes::Expr>();
         let converted = attr_value(value).map_err(|e| match is_graph_value {
             true => Error::Type(format!(
-                "{}the value must be known at compile time, but is an expression of the graph; the signature of {} is {}",
-                operand_prefix(),
-                self.op.short_name(),
-                self.signature_text()
+                "{prefix}the value must be known at compile time, but is an expression of the graph; the signature of {operator} \
+                 is {signature}",
+                prefix = operand_prefix(),
+                signature = self.signature_text()
             )),
             false => e.with_prefix(&operand_prefix()),
         });

@@ -203,7 +203,7 @@ fn extract_option<'py, T: FromPyObjectOwned<'py>>(
 ) -> Result<T> {
     value.extract::<T>().map_err(|e| {
         let e: PyErr = e.into();
-        Error::Type(format!("option '{key}': {}", e.value(value.py())))
+        Error::Type(format!("the value of option '{key}' is invalid: {}", e.value(value.py())))
     })
 }
 

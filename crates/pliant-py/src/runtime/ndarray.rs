@@ -355,7 +355,7 @@ unsafe fn fill_buffer(
 ) -> Result<()> {
     let buffer_error = |why: &str| Err(Error::Python(PyBufferError::new_err(why.to_string())));
     if view.is_null() {
-        return buffer_error("the buffer request passes no Py_buffer to fill");
+        return buffer_error("a buffer of the tensor was requested with a null Py_buffer");
     }
     let tensor = &slf.get().tensor;
     if flags & ffi::PyBUF_WRITABLE != 0 && tensor.is_read_only() {

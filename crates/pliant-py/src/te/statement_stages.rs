@@ -92,15 +92,11 @@ fn bind_sizes(
     checks: &mut Vec<Stmt>,
 ) -> Result<()> {
     if param.ndim() != input.ndim() || param.dtype() != input.dtype() {
-        let (expected, rank, dtype, input_rank) = (
-            param.dtype().with_article(),
-            param.ndim(),
-            input.dtype().with_article(),
-            input.ndim(),
-        );
+        let (expected_dtype, expected_rank) = (param.dtype(), param.ndim());
+        let (dtype, rank) = (input.dtype(), input.ndim());
         return Err(Error::Type(format!(
-            "te.extern_primfunc: the input for buffer {} of loop function '{name}' must be {expected} tensor of \
-             {rank} dims, but is {dtype} tensor of {input_rank} dims",
+            "te.extern_primfunc: the input for buffer '{}' of loop function '{name}' must have type {expected_dtype} and \
+             {expected_rank} dims, but has type {dtype} and {rank} dims",
             param.name()
         )));
     }
