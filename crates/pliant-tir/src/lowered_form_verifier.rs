@@ -42,7 +42,7 @@ fn verify_stmt(f: &PrimFunc, data: &StmtData) -> Result<(), String> {
         }
         StmtData::For { kind: ForKind::Vectorized | ForKind::Unrolled, var, .. } => {
             return Err(format!(
-                "the loop over '{}' must be serial or parallel after lowering, but is not",
+                "the loop over '{}' must be serial or parallel after lowering, but is vectorized or unrolled",
                 f.var(*var).name
             ));
         }

@@ -112,7 +112,7 @@ fn c_string(text: &str) -> CString {
 /// The address is null or that of a C string.
 pub(super) unsafe fn text<'a>(address: *const c_char, what: &str) -> Result<&'a str, RuntimeError> {
     if address.is_null() {
-        return Err(argument_error(format!("{what} is null")));
+        return Err(argument_error(format!("the string that passes {what} is null")));
     }
     // SAFETY: guaranteed by the caller.
     let text = unsafe { CStr::from_ptr(address) };

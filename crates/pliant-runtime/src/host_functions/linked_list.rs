@@ -67,7 +67,7 @@ fn chain(value: &Value) -> Result<Option<Arc<Link>>, VmError> {
         Value::Object(object) => match object.clone().downcast::<Link>() {
             Ok(link) => Ok(Some(link)),
             Err(_) => Err(value_error(
-                "the first argument of a pliant.chain function must be a list of loop results, but is another object",
+                "the first argument of a pliant.chain function must be a list of loop results, but is an object of another kind",
             )),
         },
         other => Err(value_error(format!(

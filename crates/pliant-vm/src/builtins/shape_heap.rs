@@ -263,7 +263,7 @@ pub(super) fn match_prim_value(args: Args<'_>) -> Result<Value, VmError> {
         c if c == MatchShapeCode::NoOp as i64 => return Ok(Value::None),
         c => {
             return Err(VmError::type_error(format!(
-                "vm.builtin.match_prim_value: the code {c} in operand 2 is unknown; expected 0 to 3"
+                "vm.builtin.match_prim_value: operand 2, which selects how the value is checked, is {c}, expected 0 to 3"
             )));
         }
     };
