@@ -58,7 +58,7 @@ def test_wrong_sizes_are_run_time_errors() -> None:
     model = pliant.compile(Module)
     x = np.arange(9, dtype="float32").reshape(3, 3)
     np.testing.assert_array_equal(model(x).numpy(), x.T)
-    with pytest.raises(pliant.ShapeError, match=r"kernel transpose: operand out has size 4 in dim elements, but another operand has size 6"):
+    with pytest.raises(pliant.ShapeError, match=r"kernel transpose: operand 'out' has size 4 in dim elements, but another operand has size 6"):
         model(np.zeros((2, 3), "float32"))
 
 
@@ -82,8 +82,8 @@ def test_builder_emits_the_same_call() -> None:
         ({"size": 3}, "kernel transpose has no operand or attribute 'size'"),
         ({"axes": {"y": [1, 0]}}, "the argument 'axes' names the operand 'y', which kernel transpose does not have"),
         ({"axes": {"x": "NC"}}, "a list of integers"),
-        ({"x": None}, "operand x of kernel transpose is missing"),
-        ({"out": "x"}, "operand out of kernel transpose is a result, so it cannot be passed; out_sinfo gives the types"),
+        ({"x": None}, "operand 'x' of kernel transpose is missing"),
+        ({"out": "x"}, "operand 'out' of kernel transpose is a result, so it cannot be passed; out_sinfo gives the types"),
         ({"out_sinfo": relax.ShapeStructInfo([2])}, "result out of the kernel is a tensor"),
     ],
 )

@@ -66,14 +66,14 @@ impl View {
         strides: &[i64],
     ) -> Result<View, String> {
         let mut view = View::new(data, dtype, dims, Some(strides)).ok_or_else(|| {
-            format!("operand {name} has {} dims, expected at most {MAX_RANK}", dims.len())
+            format!("operand '{name}' has {} dims, expected at most {MAX_RANK}", dims.len())
         })?;
         if dims.contains(&0) {
             return Ok(view);
         }
         if view.span.is_none() || offset < 0 {
             return Err(format!(
-                "operand {name} is a view with offset {offset}, dims {dims:?} and strides {strides:?}, one of which is negative \
+                "operand '{name}' is a view with offset {offset}, dims {dims:?} and strides {strides:?}, one of which is negative \
                  or too large"
             ));
         }
@@ -84,7 +84,7 @@ impl View {
                 Ok(view)
             }
             _ => Err(format!(
-                "operand {name} is a view with offset {offset}, dims {dims:?} and strides {strides:?}, outside of a buffer of \
+                "operand '{name}' is a view with offset {offset}, dims {dims:?} and strides {strides:?}, outside of a buffer of \
                  {elements} elements"
             )),
         }
@@ -303,25 +303,25 @@ impl Call {
         let Some(view) = view else {
             return match operand.optional {
                 true => Ok(()),
-                false => fail(KernelErrorKind::Type, format!("operand {name} is missing")),
+                false => fail(KernelErrorKind::Type, format!("operand '{name}' is missing")),
             };
         };
         if view.dtype != operand.dtype && !operand.other_dtypes.contains(&view.dtype) {
             let expected: Vec<String> = operand.dtypes().map(|dtype| dtype.to_string()).collect();
             let message =
-                format!("operand {name} is {}, expected {}", view.dtype, expected.join(" or "));
+                format!("operand '{name}' is {}, expected {}", view.dtype, expected.join(" or "));
             return fail(KernelErrorKind::Type, message);
         }
         let dims = self.dims(operand);
         let rank = view.shape().len();
         let Some(leading) = leading_dims(dims, rank) else {
             let expected = expected_rank(dims);
-            let message = format!("operand {name} has {rank} dims, expected {expected}");
+            let message = format!("operand '{name}' has {rank} dims, expected {expected}");
             return fail(KernelErrorKind::Shape, message);
         };
         let Some(bytes) = view.span_bytes() else {
             let message = format!(
-                "operand {name} has dims {:?} and strides {:?}, one of which is negative or too large",
+                "operand '{name}' has dims {:?} and strides {:?}, one of which is negative or too large",
                 view.shape(),
                 view.strides()
             );
@@ -340,13 +340,13 @@ impl Call {
                 _ => "row-major order without gaps",
             };
             let message =
-                format!("operand {name} has strides {:?}, expected {expected}", view.strides());
+                format!("operand '{name}' has strides {:?}, expected {expected}", view.strides());
             return fail(KernelErrorKind::Value, message);
         }
         if operand.role.is_written() && !view.has_distinct_elements() {
             let (dims, strides) = (view.shape(), view.strides());
             let message = format!(
-                "operand {name} has dims {dims:?} and strides {strides:?}, which place several elements at the same address"
+                "operand '{name}' has dims {dims:?} and strides {strides:?}, which place several elements at the same address"
             );
             return fail(KernelErrorKind::Value, message);
         }
@@ -354,7 +354,7 @@ impl Call {
             return fail(
                 KernelErrorKind::Value,
                 format!(
-                    "the address of operand {name} is null or not a multiple of its element size"
+                    "the address of operand '{name}' is null or not a multiple of its element size"
                 ),
             );
         }
@@ -363,7 +363,7 @@ impl Call {
             Some((dim, size, known)) => {
                 let dim = dim.trim_start_matches('*');
                 let message = format!(
-                    "operand {name} has size {size} in dim {dim}, but another operand has size {known}"
+                    "operand '{name}' has size {size} in dim {dim}, but another operand has size {known}"
                 );
                 fail(KernelErrorKind::Shape, message)
             }
@@ -426,7 +426,7 @@ impl Call {
             for (_, (other, memory)) in memory_ranges().enumerate().filter(|(k, _)| *k != i) {
                 if result_memory.start < memory.end && memory.start < result_memory.end {
                     let message = format!(
-                        "operand {} is a result, but shares memory with operand {}",
+                        "operand '{}' is a result, but shares memory with operand '{}'",
                         result.name, other.name
                     );
                     return Err(self.error(KernelErrorKind::Value, message));
@@ -503,14 +503,14 @@ mod tests {
         let message = |call: &Call| call.check().unwrap_err().to_string();
         let mut call = product(2);
         call.set_operand(0, None);
-        assert_eq!(message(&call), "kernel matmul_bfloat16_weight: operand x is missing");
+        assert_eq!(message(&call), "kernel matmul_bfloat16_weight: operand 'x' is missing");
         let mut call = product(2);
         let data = std::ptr::without_provenance_mut(3 << 20);
         call.set_operand(0, View::new(data, DType::Float32, &[2, 3], None));
-        let shared = "kernel matmul_bfloat16_weight: operand out is a result, but shares memory with operand x";
+        let shared = "kernel matmul_bfloat16_weight: operand 'out' is a result, but shares memory with operand 'x'";
         assert_eq!(message(&call), shared);
         call.set_operand(0, View::new(data, DType::Float32, &[2, 3], Some(&[9, 1])));
-        let gaps = "operand x has strides [9, 1], expected row-major order without gaps";
+        let gaps = "operand 'x' has strides [9, 1], expected row-major order without gaps";
         assert_eq!(message(&call), format!("kernel matmul_bfloat16_weight: {gaps}"));
         call.set_operand(0, View::new(data, DType::Float32, &[i64::MAX, 3], None));
         assert!(message(&call).contains("negative or too large"));

@@ -118,16 +118,16 @@ unsafe fn view(word: &PackedWord, name: &str) -> Result<Option<View>, String> {
         PACKED_MEMORY => (2, 1),
         PACKED_STRIDED => (2, 2),
         PACKED_VIEW => (4, 2),
-        _ => return Err(format!("operand {name} is not a tensor")),
+        _ => return Err(format!("operand '{name}' is not a tensor")),
     };
     let rank = usize::try_from(word.len).ok().filter(|&rank| rank <= MAX_RANK);
-    let rank = rank.ok_or_else(|| format!("operand {name} has more than {MAX_RANK} dims"))?;
+    let rank = rank.ok_or_else(|| format!("operand '{name}' has more than {MAX_RANK} dims"))?;
     // SAFETY: guaranteed by the caller: `header` words, then `lists` lists of `rank` numbers.
     let words =
         unsafe { std::slice::from_raw_parts(word.word as *const i64, header + lists * rank) };
     let [code, bits] = (words[1] as u16).to_le_bytes();
     let dtype = DType::from_dlpack(code, bits)
-        .ok_or_else(|| format!("operand {name} has an unknown data type"))?;
+        .ok_or_else(|| format!("operand '{name}' has an unknown data type"))?;
     let data: *mut u8 = std::ptr::with_exposed_provenance_mut(words[0] as usize);
     let (dims, strides) = words[header..].split_at(rank);
     if word.kind == PACKED_VIEW {

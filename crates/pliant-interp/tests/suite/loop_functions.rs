@@ -221,7 +221,7 @@ def f(A: T.Buffer((1, 1, 1, 1, 1, 1, 1, 1, 1), "float32"), B: T.Buffer((1,), "fl
 "#;
     let (a, b) = (zeros(&[1; 9], DType::Float32), zeros(&[1], DType::Float32));
     let error = run_loops(text, vec![a, b]).unwrap_err();
-    assert!(error.message.contains("operand x has more than 8 dims"), "{error}");
+    assert!(error.message.contains("operand 'x' has more than 8 dims"), "{error}");
 }
 
 /// Convolves `image` (4 x 5, padding 1) with one 3 x 3 filter. `kernel` is the filter, transformed for the Winograd tile `tile`.

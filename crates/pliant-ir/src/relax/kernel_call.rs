@@ -207,7 +207,7 @@ impl KernelCall {
             !operand.optional && !operand.role.is_written() && !operands.contains(i)
         });
         if let Some((_, operand)) = missing {
-            return Err(format!("operand {} of kernel {} is missing", operand.name, kernel.name));
+            return Err(format!("operand '{}' of kernel {} is missing", operand.name, kernel.name));
         }
         let axes = axes(kernel, attrs)?;
         let numbers = numbers(kernel, attrs)?;
@@ -250,12 +250,12 @@ fn operands(kernel: &'static Kernel, attrs: &Attrs, count: usize) -> Result<Vec<
         };
         if kernel.operands[index].role.is_written() {
             return Err(format!(
-                "operand {name} of kernel {} is a result, so it cannot be passed; out_sinfo gives the types of the results",
+                "operand '{name}' of kernel {} is a result, so it cannot be passed; out_sinfo gives the types of the results",
                 kernel.name
             ));
         }
         if indices.contains(&index) {
-            return Err(format!("operand {name} of kernel {} is passed twice", kernel.name));
+            return Err(format!("operand '{name}' of kernel {} is passed twice", kernel.name));
         }
         indices.push(index);
     }
@@ -279,13 +279,13 @@ fn axes(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<Option<Vec<i64>>>,
             ));
         };
         let list = list.as_ints().ok_or_else(|| {
-            format!("axes of operand {name} must be a list of integers: for each dim of the kernel, the dim of the tensor or -1")
+            format!("axes of operand '{name}' must be a list of integers: for each dim of the kernel, the dim of the tensor or -1")
         })?;
         let mut dims: Vec<i64> = list.iter().copied().filter(|&axis| axis != NEW_AXIS).collect();
         dims.sort_unstable();
         if dims.iter().enumerate().any(|(i, &axis)| axis != i as i64) {
             return Err(format!(
-                "axes of operand {name} must contain each of its dims exactly once, but is {list:?}"
+                "axes of operand '{name}' must contain each of its dims exactly once, but is {list:?}"
             ));
         }
         axes[index] = Some(list);

@@ -147,7 +147,7 @@ impl<'f> KernelCall<'f> {
             let operand = match present >> i & 1 {
                 0 => None,
                 _ => Some(operand(f, &mut rest).map_err(|problem| {
-                    format!("operand {} of kernel {name}: {problem}", declared.name)
+                    format!("operand '{}' of kernel {name}: {problem}", declared.name)
                 })?),
             };
             operands.push(operand);
@@ -167,7 +167,7 @@ impl<'f> KernelCall<'f> {
         let name = self.kernel.name;
         for (declared, operand) in self.kernel.operands.iter().zip(&self.operands) {
             if operand.is_none() && !declared.optional {
-                return Err(format!("operand {} of kernel {name} is missing", declared.name));
+                return Err(format!("operand '{}' of kernel {name} is missing", declared.name));
             }
         }
         let attrs = self.kernel.slots().filter_map(|slot| match slot {

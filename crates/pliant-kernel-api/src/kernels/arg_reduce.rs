@@ -26,7 +26,7 @@ pub static KERNEL: Kernel = Kernel {
     derived: &[],
     relations: |_, sizes| match (sizes.get("rows"), sizes.get("columns")) {
         (rows, 0) if rows > 0 => Err(format!(
-            "operand x has {rows} rows without elements, expected at least 1 element in each row"
+            "operand 'x' has {rows} rows without elements, expected at least 1 element in each row"
         )),
         _ => Ok(()),
     },

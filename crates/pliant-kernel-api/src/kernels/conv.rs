@@ -108,7 +108,7 @@ pub(super) fn check_groups(call: &Call, sizes: &Sizes) -> Result<(), String> {
         let size = sizes.get(dim);
         if size % groups != 0 {
             return Err(format!(
-                "dim {dim} of operand {operand} has size {size}, expected a multiple of {groups}, the value of attribute groups"
+                "dim {dim} of operand '{operand}' has size {size}, expected a multiple of {groups}, the value of attribute groups"
             ));
         }
     }
@@ -222,7 +222,7 @@ fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
         if depthwise && strides(name)[1] != 1 {
             let strides = strides(name);
             return Err(format!(
-                "operand {name} has strides {strides:?}, expected the strides of a channels-last layout"
+                "operand '{name}' has strides {strides:?}, expected the strides of a channels-last layout"
             ));
         }
     }

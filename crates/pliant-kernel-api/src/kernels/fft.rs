@@ -68,7 +68,7 @@ pub static KERNEL: Kernel = Kernel {
         let parts = sizes.get("parts");
         if parts != 1 && parts != 2 {
             return Err(format!(
-                "the last dim of operand x has size {parts}, expected 1 for real numbers or 2 for complex numbers"
+                "the last dim of operand 'x' has size {parts}, expected 1 for real numbers or 2 for complex numbers"
             ));
         }
         let Some(x) = call.operand("x") else { return Ok(()) };

@@ -95,7 +95,7 @@ pub(super) fn check_width(operand: &str, sizes: &Sizes) -> Result<(), String> {
     match (1..=64).contains(&width) && width % 16 == 0 {
         true => Ok(()),
         false => Err(format!(
-            "operand {operand} has panels of {width} columns, expected 16, 32, 48 or 64"
+            "operand '{operand}' has panels of {width} columns, expected 16, 32, 48 or 64"
         )),
     }
 }
@@ -110,7 +110,7 @@ pub(super) fn check_float_operands(call: &Call, operands: &[&str]) -> Result<(),
             Err(format!("operand '{name}' is not allowed if operand 'out' is int32"))
         }
         None if is_int32 && call.int("activation") != 0 => {
-            Err("attribute activation is not allowed if operand out is int32".to_string())
+            Err("attribute activation is not allowed if operand 'out' is int32".to_string())
         }
         _ => Ok(()),
     }

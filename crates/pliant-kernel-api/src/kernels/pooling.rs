@@ -97,7 +97,7 @@ pub static KERNEL: Kernel = Kernel {
         if contiguous_dim(call, sizes).is_none() {
             let (x, out) = (x.strides(), out.strides());
             return Err(format!(
-                "operand x has strides {x:?}, and operand out has strides {out:?}; expected stride 1 along the channels of both, \
+                "operand 'x' has strides {x:?}, and operand 'out' has strides {out:?}; expected stride 1 along the channels of both, \
                  or stride 1 along the columns of both. Stride 1 along columns also requires windows of at most \
                  {MAX_WINDOW_COLUMNS} columns, whose first and last columns are at most {MAX_WINDOW_SPAN} apart"
             ));

@@ -126,16 +126,16 @@ fn packed_len(
 fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
     let directions = sizes.get("directions");
     if !(1..=2).contains(&directions) {
-        return Err(format!("operand y has {directions} directions, expected 1 or 2"));
+        return Err(format!("operand 'y' has {directions} directions, expected 1 or 2"));
     }
     let is_lstm = cell(call) == Cell::Lstm;
     for name in ["peepholes", "initial_c", "last_c"] {
         if call.operand(name).is_some() && !is_lstm {
-            return Err(format!("operand {name} is only allowed for an LSTM"));
+            return Err(format!("operand '{name}' is only allowed for an LSTM"));
         }
     }
     if is_lstm && call.operand("last_c").is_none() {
-        return Err("operand last_c is missing, which is required for an LSTM".to_string());
+        return Err("operand 'last_c' is missing, which is required for an LSTM".to_string());
     }
     Ok(())
 }

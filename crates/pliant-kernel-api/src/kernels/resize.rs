@@ -83,7 +83,7 @@ pub static KERNEL: Kernel = Kernel {
             if !(1..=MAX_TAPS).contains(&count) || count > 1 && !has_weights {
                 let expected = match has_weights {
                     true => format!("1 to {MAX_TAPS}"),
-                    false => format!("1, because operand {weights} is omitted"),
+                    false => format!("1, because operand '{weights}' is omitted"),
                 };
                 return Err(format!("dim {taps} has size {count}, expected {expected}"));
             }
@@ -103,7 +103,7 @@ pub static KERNEL: Kernel = Kernel {
         match dtype(x) {
             Float32 | Float16 | BFloat16 => Ok(()),
             other if is_weighted => {
-                Err(format!("operand x is {other}, expected a float of at most 32 bits"))
+                Err(format!("operand 'x' is {other}, expected a float of at most 32 bits"))
             }
             _ => Ok(()),
         }

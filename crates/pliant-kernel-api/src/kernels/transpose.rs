@@ -35,7 +35,7 @@ pub static KERNEL: Kernel = Kernel {
         match x.dtype == out.dtype {
             true => Ok(()),
             false => Err(format!(
-                "operand out has data type {}, expected {}, the data type of operand x",
+                "operand 'out' has data type {}, expected {}, the data type of operand 'x'",
                 out.dtype, x.dtype
             )),
         }

@@ -106,7 +106,7 @@ fn check_panel_width(sizes: &Sizes) -> Result<(), String> {
     match [16, 32, 48, 64].contains(&width) {
         true => Ok(()),
         false => {
-            Err(format!("operand weight has panels of {width} columns, expected 16, 32, 48 or 64"))
+            Err(format!("operand 'weight' has panels of {width} columns, expected 16, 32, 48 or 64"))
         }
     }
 }

@@ -107,7 +107,7 @@ impl<'a> Args<'a> {
 
     /// Returns the required operand `name`; an error if the call omits it.
     pub(crate) fn view(&self, name: &str) -> Result<&'a View> {
-        self.call.operand(name).ok_or_else(|| format!("the operand {name} is missing").into())
+        self.call.operand(name).ok_or_else(|| format!("the operand '{name}' is missing").into())
     }
 
     /// Reads an element of the operand `name`. `indices` are pairs of dim name and index. An index out of bounds is an

@@ -92,7 +92,7 @@ fn operand_error(
     message: impl FnOnce(&str) -> String,
 ) -> InferError {
     let (kernel, operand) = (call.kernel.name, call.kernel.operands[at].name);
-    ctx.error(message(&format!("operand {operand} of kernel {kernel}")))
+    ctx.error(message(&format!("operand '{operand}' of kernel {kernel}")))
 }
 
 /// Checks the data type, the rank and the axes of a tensor against the declaration of the kernel's operand.
@@ -103,7 +103,7 @@ fn check_operand(
     tensor: &TensorTy,
 ) -> Result<(), InferError> {
     let operand = &call.kernel.operands[at];
-    let name = format!("operand {} of kernel {}", operand.name, call.kernel.name);
+    let name = format!("operand '{}' of kernel {}", operand.name, call.kernel.name);
     let fail = |message: String| Err(ctx.error(message));
     if tensor.scalar {
         return fail(format!("{name} is a scalar, expected a tensor"));
@@ -204,7 +204,7 @@ fn check_sizes(
             let (size, known) = (ctx.dim_text(size), ctx.dim_text(known));
             let other = call.kernel.operands[other].name;
             return Err(operand_error(ctx, call, at, |operand| {
-                format!("{operand} has {name} = {size}, but operand {other} has {name} = {known}")
+                format!("{operand} has {name} = {size}, but operand '{other}' has {name} = {known}")
             }));
         }
     }
