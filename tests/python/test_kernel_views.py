@@ -174,11 +174,11 @@ def test_explicit_calls_stay_inside_their_buffers(kernel: str, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("kernel", "old", "new", "message"),
     [
-        ("conv", "panel_width=16", "panel_width=8", "attribute panel_width is 8"),
+        ("conv", "panel_width=16", "panel_width=8", "attribute 'panel_width' is 8"),
         ("conv", "panel_width=16", 'panel_width=16, winograd="2x2"', "3 x 3 filters"),
         ("conv", "panel_width=16", "panel_width=16, groups=3", "dim channels of operand 'x' has size 2, expected a multiple of 3"),
         ("conv", "kernel_shape=[1, 1, 1]", "kernel_shape=[1, 1, 2]", "weights is 32, expected 64"),
-        ("conv", "kernel_shape=[1, 1, 1]", "kernel_shape=[1, 0, 1]", "attribute kernel_shape is 0"),
+        ("conv", "kernel_shape=[1, 1, 1]", "kernel_shape=[1, 0, 1]", "attribute 'kernel_shape' is 0"),
         ("conv", "panel_width=16", "panel_width=16, residual=T.view(Z, [1], strides=[1])", "operand 'residual' is int32"),
         ("conv_int8", "out=T.view(O", "scale=T.view(Z, [], strides=[]), out=T.view(O", "operand 'scale' is int32"),
         ("conv_int8", "panel_width=16", "panel_width=17", "panel_width is 17"),

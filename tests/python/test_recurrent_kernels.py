@@ -311,9 +311,9 @@ def test_run_time_checks_name_the_operand(changes: dict[str, str], message: str,
         ({"z": "A"}, "kernel recurrent has no operand or attribute 'z'"),
         ({"x": "1"}, "operand 'x' of kernel recurrent must be a buffer"),
         ({"x": "None"}, "operand 'x' of kernel recurrent is missing"),
-        ({"cell": '"other"'}, "attribute cell of kernel recurrent must be one of lstm, gru, linear_gru, rnn"),
-        ({"cell": "s"}, "attribute cell of kernel recurrent must be one of"),
-        ({"reverse": "1"}, "attribute reverse of kernel recurrent must be True or False"),
+        ({"cell": '"other"'}, "attribute 'cell' of kernel recurrent must be one of lstm, gru, linear_gru, rnn"),
+        ({"cell": "s"}, "attribute 'cell' of kernel recurrent must be one of"),
+        ({"reverse": "1"}, "attribute 'reverse' of kernel recurrent must be True or False"),
     ],
 )
 def test_the_parser_checks_names_and_attributes(changes: dict[str, str], message: str, tmp_path: Path) -> None:
@@ -324,5 +324,5 @@ def test_the_parser_checks_names_and_attributes(changes: dict[str, str], message
 def test_unknown_kernels_and_missing_attributes_are_errors(tmp_path: Path) -> None:
     with pytest.raises(pliant.error.PliantError, match="no kernel is called 'other'"):
         written(tmp_path, CALL, "other")
-    with pytest.raises(pliant.error.PliantError, match="attribute cell of kernel recurrent is missing"):
+    with pytest.raises(pliant.error.PliantError, match="attribute 'cell' of kernel recurrent is missing"):
         written(tmp_path, {k: v for k, v in CALL.items() if k != "cell"})

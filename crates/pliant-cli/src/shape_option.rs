@@ -26,9 +26,9 @@ pub fn parse(texts: &[String]) -> Result<Vec<Axis>, Failure> {
     let mut axes: Vec<Axis> = Vec::new();
     for part in texts.iter().flat_map(|t| t.split(',')).filter(|p| !p.trim().is_empty()) {
         let invalid = |why: &str| Failure::new(format!("error: --shape {part}: {why}"));
-        let (symbol, sizes) = part
-            .split_once('=')
-            .ok_or_else(|| invalid("the size of a symbol must be written as SYMBOL=N or SYMBOL=A..B"))?;
+        let (symbol, sizes) = part.split_once('=').ok_or_else(|| {
+            invalid("the size of a symbol must be written as SYMBOL=N or SYMBOL=A..B")
+        })?;
         let sizes = range(sizes.trim()).map_err(|why| invalid(&why))?;
         let symbol = symbol.trim();
         match axes.iter_mut().find(|a| a.symbol == symbol) {

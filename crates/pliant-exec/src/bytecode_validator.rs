@@ -181,7 +181,9 @@ impl Checker<'_> {
         let Some(def) = self.exe.funcs.get(func as usize) else {
             return Err(self.fail(
                 at,
-                format!("the call refers to entry {func} of the function table, which does not exist"),
+                format!(
+                    "the call refers to entry {func} of the function table, which does not exist"
+                ),
             ));
         };
         for arg in args {

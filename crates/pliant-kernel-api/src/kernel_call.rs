@@ -280,12 +280,12 @@ impl Call {
                 AttrType::Bool => (0, 1),
                 AttrType::Choice(list) => (0, list.len() as i64 - 1),
                 AttrType::Float if f64::from_bits(values[0] as u64).is_nan() => {
-                    return fail(format!("attribute {name} is NaN, expected a number"));
+                    return fail(format!("attribute '{name}' is NaN, expected a number"));
                 }
                 AttrType::Float => continue,
             };
             if let Some(value) = values.iter().find(|v| !(min..=max).contains(v)) {
-                return fail(format!("attribute {name} is {value}, expected {min} to {max}"));
+                return fail(format!("attribute '{name}' is {value}, expected {min} to {max}"));
             }
         }
         Ok(())

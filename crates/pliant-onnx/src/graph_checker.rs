@@ -38,7 +38,8 @@ pub(crate) fn check(model: &ModelProto, limits: &Limits) -> GraphCheck {
     for function in &model.functions {
         if checker.functions.insert(function_key(function), function).is_some() {
             let name = function_label(function);
-            checker.report(Problem::invalid(format!("the model defines two functions named {name}")));
+            checker
+                .report(Problem::invalid(format!("the model defines two functions named {name}")));
         }
     }
     if let Some(graph) = &model.graph {

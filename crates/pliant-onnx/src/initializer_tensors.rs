@@ -49,13 +49,15 @@ pub(crate) fn program_dtype(code: i32) -> Result<DType, String> {
 /// If the code is invalid, or the type is not supported.
 pub(crate) fn checked_dtype(code: i64) -> Result<DType, Problem> {
     let code = i32::try_from(code).unwrap_or(i32::MAX);
-    let problem = |e| match DataType::try_from(code) {
+    let problem = |e| {
+        match DataType::try_from(code) {
         Ok(DataType::String) => Problem::unsupported(e)
             .with_help("convert strings to numbers before they are passed to the model"),
         Ok(DataType::Complex64 | DataType::Complex128) => Problem::unsupported(e)
             .with_help("instead of complex numbers, pass real and imaginary parts along an axis of size 2, as in DFT"),
         Ok(DataType::Undefined) | Err(_) => Problem::invalid(e),
         Ok(_) => Problem::unsupported(e),
+    }
     };
     program_dtype(code).map_err(|e| Problem { in_attribute: true, ..problem(e) })
 }

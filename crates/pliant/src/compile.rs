@@ -323,8 +323,9 @@ const MAX_OPT_LEVEL: u8 = 3;
 /// Rejects options with unknown settings or invalid values.
 fn check_settings(options: &CompileOptions) -> Result<(), Error> {
     for (name, value) in &options.config {
-        pliant_pass::pass_settings::check(name, value)
-            .map_err(|e| Error::option(e, "the module `pliant_pass::pass_settings` lists the settings"))?;
+        pliant_pass::pass_settings::check(name, value).map_err(|e| {
+            Error::option(e, "the module `pliant_pass::pass_settings` lists the settings")
+        })?;
     }
     let setting = |name: &str| options.config.get(name).cloned();
     if setting(PRECISION)

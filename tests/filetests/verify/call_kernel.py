@@ -3,8 +3,8 @@
 # fails: kernel pool has no operand or attribute 'mode'
 # fails: operand 'x' of kernel pool is float64, expected float32
 # fails: operand 'x' of kernel pool has 4 dims, expected the dims (batch, channels, in_depth, in_height, in_width)
-# fails: attribute kind of kernel pool is missing
-# fails: kernel pool: attribute kernel_shape must be a list of 3 integers
+# fails: attribute 'kind' of kernel pool is missing
+# fails: kernel pool: attribute 'kernel_shape' must be a list of 3 integers
 # fails: operand 'x' of kernel transpose has 2 dims, but the argument 'axes' names 3 dims for it: [0, 2, 1]
 # fails: axes of operand 'x' must contain each of its dims exactly once, but is [0, 0]
 # fails: kernel transpose writes out, but out_sinfo has 2 types
@@ -13,7 +13,7 @@
 # fails: operand 'out' of kernel transpose has unknown dims
 # fails: operand 'x' of kernel transpose has 9 dims, but kernels support at most 8
 # fails: operand 'out' of kernel softmax has columns = 3, but operand 'x' has columns = 2
-# fails: operand q of kernel attention has the axes [0, 1, 3, 2], but the kernel reads contiguous rows, so axis 3 must be last
+# fails: operand 'q' of kernel attention has the axes [0, 1, 3, 2], but the kernel reads contiguous rows, so axis 3 must be last
 
 from pliant.script import ir as I, relax as R, tir as T
 

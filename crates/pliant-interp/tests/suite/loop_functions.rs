@@ -268,7 +268,7 @@ fn kernels_read_filters_transformed_for_winograd() {
     // The kernel takes panels of whole vectors.
     for width in [1, 8, 24] {
         let error = convolved(&image, &[0.0; 9], "none", width).unwrap_err();
-        assert!(error.message.contains("attribute panel_width is"), "{error}");
+        assert!(error.message.contains("attribute 'panel_width' is"), "{error}");
     }
 }
 

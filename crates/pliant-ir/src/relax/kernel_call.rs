@@ -320,7 +320,7 @@ fn numbers(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<i64>, String> {
             (None, AttrDefault::Float(v)) => numbers.push(v.to_bits() as i64),
             (None, AttrDefault::Required) => {
                 return Err(format!(
-                    "attribute {} of kernel {} is missing",
+                    "attribute '{}' of kernel {} is missing",
                     attr.name, kernel.name
                 ));
             }
@@ -338,31 +338,32 @@ pub fn encode_attr(attr: &Attr, value: &AttrValue) -> Result<Vec<i64>, String> {
     let name = attr.name;
     let in_range = |v: i64, (min, max): (i64, i64)| match (min..=max).contains(&v) {
         true => Ok(v),
-        false => Err(format!("attribute {name} is {v}, but must be from {min} to {max}")),
+        false => Err(format!("attribute '{name}' is {v}, but must be from {min} to {max}")),
     };
     match attr.ty {
         AttrType::Int(min, max) => {
-            let v = value.as_int().ok_or_else(|| format!("attribute {name} must be an integer"))?;
+            let v =
+                value.as_int().ok_or_else(|| format!("attribute '{name}' must be an integer"))?;
             Ok(vec![in_range(v, (min, max))?])
         }
         AttrType::Ints { len, range } => {
             let list = value.as_ints().filter(|list| list.len() == len);
             let list =
-                list.ok_or_else(|| format!("attribute {name} must be a list of {len} integers"))?;
+                list.ok_or_else(|| format!("attribute '{name}' must be a list of {len} integers"))?;
             list.into_iter().map(|v| in_range(v, range)).collect()
         }
         AttrType::Float => match value.as_float() {
             Some(v) if !v.is_nan() => Ok(vec![v.to_bits() as i64]),
-            _ => Err(format!("attribute {name} must be a number other than NaN")),
+            _ => Err(format!("attribute '{name}' must be a number other than NaN")),
         },
         AttrType::Bool => match value {
             AttrValue::Bool(v) => Ok(vec![i64::from(*v)]),
-            _ => Err(format!("attribute {name} must be True or False")),
+            _ => Err(format!("attribute '{name}' must be True or False")),
         },
         AttrType::Choice(list) => {
             let index = value.as_str().and_then(|s| list.iter().position(|c| *c == s));
             let index = index
-                .ok_or_else(|| format!("attribute {name} must be one of {}", list.join(", ")))?;
+                .ok_or_else(|| format!("attribute '{name}' must be one of {}", list.join(", ")))?;
             Ok(vec![index as i64])
         }
     }

@@ -177,7 +177,10 @@ impl<'f> KernelCall<'f> {
         for (attr, &e) in attrs.zip(self.numbers) {
             let constant = matches!(attr.ty, AttrType::Choice(_) | AttrType::Bool);
             if constant && f.as_int(e).is_none() {
-                return Err(format!("attribute {} of kernel {name} is not a constant", attr.name));
+                return Err(format!(
+                    "attribute '{}' of kernel {name} is not a constant",
+                    attr.name
+                ));
             }
             let want = match attr.ty {
                 AttrType::Float => Ty::scalar(DType::Float64),
@@ -186,7 +189,7 @@ impl<'f> KernelCall<'f> {
             if f.expr_ty(e) != want {
                 let have = f.expr_ty(e);
                 return Err(format!(
-                    "attribute {} of kernel {name} has type {have}, but must have type {want}",
+                    "attribute '{}' of kernel {name} has type {have}, but must have type {want}",
                     attr.name
                 ));
             }

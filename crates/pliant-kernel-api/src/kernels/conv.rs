@@ -108,7 +108,7 @@ pub(super) fn check_groups(call: &Call, sizes: &Sizes) -> Result<(), String> {
         let size = sizes.get(dim);
         if size % groups != 0 {
             return Err(format!(
-                "dim {dim} of operand '{operand}' has size {size}, expected a multiple of {groups}, the value of attribute groups"
+                "dim {dim} of operand '{operand}' has size {size}, expected a multiple of {groups}, the value of attribute 'groups'"
             ));
         }
     }
@@ -202,7 +202,7 @@ fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
     let has_panels = is_panel_width(width as usize, Float32) || shares_panels(call, sizes);
     if !(has_panels || depthwise && width == 1) {
         return Err(format!(
-            "attribute panel_width is {width}, expected 16, 32, 48 or 64; also valid are the number of filters of a group if \
+            "attribute 'panel_width' is {width}, expected 16, 32, 48 or 64; also valid are the number of filters of a group if \
              groups share panels, and 1 for depthwise convolutions"
         ));
     }
@@ -213,7 +213,7 @@ fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
         && (groups, sizes.get("in_depth")) == (1, 1);
     if call.int("winograd") != 0 && !supports_winograd {
         return Err(
-            "attribute winograd is 2x2 or 4x4, which requires two-dimensional 3 x 3 filters with one group, stride 1 and \
+            "attribute 'winograd' is 2x2 or 4x4, which requires two-dimensional 3 x 3 filters with one group, stride 1 and \
              dilation 1"
                 .to_string(),
         );

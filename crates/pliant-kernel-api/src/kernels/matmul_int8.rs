@@ -110,7 +110,7 @@ pub(super) fn check_float_operands(call: &Call, operands: &[&str]) -> Result<(),
             Err(format!("operand '{name}' is not allowed if operand 'out' is int32"))
         }
         None if is_int32 && call.int("activation") != 0 => {
-            Err("attribute activation is not allowed if operand 'out' is int32".to_string())
+            Err("attribute 'activation' is not allowed if operand 'out' is int32".to_string())
         }
         _ => Ok(()),
     }

@@ -90,7 +90,7 @@ pub static KERNEL: Kernel = Kernel {
         let shape = call.ints("kernel_shape");
         if shape.iter().fold(1i64, |n, &size| n.saturating_mul(size)) > MAX_WINDOW_ELEMENTS {
             return Err(format!(
-                "attribute kernel_shape is {shape:?}, expected windows of at most {MAX_WINDOW_ELEMENTS} elements"
+                "attribute 'kernel_shape' is {shape:?}, expected windows of at most {MAX_WINDOW_ELEMENTS} elements"
             ));
         }
         let (Some(x), Some(out)) = (call.operand("x"), call.operand("out")) else { return Ok(()) };

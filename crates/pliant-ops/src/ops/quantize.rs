@@ -96,9 +96,8 @@ fn infer_quantize(ctx: &mut InferCtx<'_>) -> InferResult {
     check_parameters(ctx)?;
     let out = ctx.dtype("out_dtype")?.unwrap_or(DType::Int8);
     if !out.is_integer() || out.size() > 4 {
-        return Err(ctx.error(format!(
-            "out_dtype must be an integer type of at most 32 bits, but is {out}"
-        )));
+        return Err(ctx
+            .error(format!("out_dtype must be an integer type of at most 32 bits, but is {out}")));
     }
     if let Some(zero) = ctx.tensor(2)?.dtype.filter(|z| z.size() == out.size() && *z != out) {
         return Err(ctx.error(format!(

@@ -73,7 +73,7 @@ impl<'s> PrimParser<'_, 's> {
             (AttrType::Ints { len, .. }, ExprKind::List(list) | ExprKind::Tuple(list)) => {
                 if list.len() != len {
                     let message = format!(
-                        "attribute {name} of kernel {} takes {len} integers, but {} are given",
+                        "attribute '{name}' of kernel {} takes {len} integers, but {} are given",
                         kernel.name,
                         list.len()
                     );
@@ -105,7 +105,7 @@ impl<'s> PrimParser<'_, 's> {
         let Some(view) = view else {
             let Val::Buffer(buffer) = self.val(value)? else {
                 let message = format!(
-                    "operand {name} of kernel {} must be a buffer or a T.view of one",
+                    "operand '{name}' of kernel {} must be a buffer or a T.view of one",
                     kernel.name
                 );
                 return Err(self.error(ErrorKind::Type, value.range, message));
@@ -161,7 +161,7 @@ impl<'s> PrimParser<'_, 's> {
                 let index = value.as_str().and_then(|s| list.iter().position(|c| *c == s));
                 let Some(index) = index else {
                     let message = format!(
-                        "attribute {name} of kernel {} must be one of {}",
+                        "attribute '{name}' of kernel {} must be one of {}",
                         kernel.name,
                         list.join(", ")
                     );
@@ -174,14 +174,14 @@ impl<'s> PrimParser<'_, 's> {
             (AttrType::Int(..), _) => self.scalar(value, Some(Ty::I64)),
             (AttrType::Ints { len, .. }, _) => {
                 let message = format!(
-                    "attribute {name} of kernel {} must be a list of {len} integers",
+                    "attribute '{name}' of kernel {} must be a list of {len} integers",
                     kernel.name
                 );
                 Err(self.error(ErrorKind::Type, value.range, message))
             }
             (AttrType::Bool, _) => {
                 let message =
-                    format!("attribute {name} of kernel {} must be True or False", kernel.name);
+                    format!("attribute '{name}' of kernel {} must be True or False", kernel.name);
                 Err(self.error(ErrorKind::Type, value.range, message))
             }
         }
@@ -199,7 +199,7 @@ impl<'s> PrimParser<'_, 's> {
             present |= i64::from(arguments.is_some()) << i;
             if arguments.is_none() && !operand.optional {
                 let message =
-                    format!("operand {} of kernel {} is missing", operand.name, kernel.name);
+                    format!("operand '{}' of kernel {} is missing", operand.name, kernel.name);
                 return Err(self.error(ErrorKind::Arguments, range, message));
             }
         }
@@ -217,7 +217,7 @@ impl<'s> PrimParser<'_, 's> {
                 }
                 (None, AttrDefault::Required) => {
                     let message =
-                        format!("attribute {} of kernel {} is missing", attr.name, kernel.name);
+                        format!("attribute '{}' of kernel {} is missing", attr.name, kernel.name);
                     return Err(self.error(ErrorKind::Arguments, range, message));
                 }
             });

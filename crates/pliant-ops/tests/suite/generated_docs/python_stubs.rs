@@ -8,13 +8,8 @@ use pliant_ops::op_declaration::Default;
 use super::accepted_types::data_types;
 use super::{Param, check, groups, params, short};
 
-const HAND_WRITTEN: [&str; 5] = [
-    "call_tir",
-    "call_dps_packed",
-    "call_kernel",
-    "call_packed",
-    "call_pure_packed",
-];
+const HAND_WRITTEN: [&str; 5] =
+    ["call_tir", "call_dps_packed", "call_kernel", "call_packed", "call_pure_packed"];
 
 /// A paragraph about the exceptions of all operators, for the docstrings of the modules.
 const ERRORS: &str = "\

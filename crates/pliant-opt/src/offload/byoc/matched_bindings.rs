@@ -49,7 +49,9 @@ pub fn members(
         ));
     }
     if !members.iter().all(|(_, b)| is_read_only_inside(b)) {
-        return Ok(Err("an intermediate result of the matched operators is also used outside of the match"));
+        return Ok(Err(
+            "an intermediate result of the matched operators is also used outside of the match",
+        ));
     }
     let members: Vec<Binding> = members.into_iter().map(|(_, b)| b).collect();
     if let Some(check) = &pattern.check {
