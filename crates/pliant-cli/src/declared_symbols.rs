@@ -1,7 +1,7 @@
 //! Parses the sizes and ranges of a model's symbols that `pliant compile --shape` declares before
 //! the compilation.
 
-use pliant::onnx::{self, DynamicDim, ImportOptions, evaluate_dim};
+use pliant::onnx::{self, DeclaredSize, DeclaredValue, DynamicDim, ImportOptions, evaluate_dim};
 
 use crate::Failure;
 use crate::shape_option::Axis;
@@ -13,9 +13,9 @@ use crate::shape_option::Axis;
 /// # Errors
 /// If no input of the model has a declared symbol.
 pub fn options(model: &onnx::Model, declared: &[Axis]) -> Result<ImportOptions, Failure> {
-    let inputs = model.inputs();
+    let inputs = model.required_inputs();
     let mut known = Vec::new();
-    for text in inputs.iter().flat_map(|(_, dims)| dims) {
+    for (_, text) in inputs.iter().flat_map(symbolic_dims) {
         known.extend(symbol_names(text));
     }
     known.sort();
@@ -29,17 +29,23 @@ pub fn options(model: &onnx::Model, declared: &[Axis]) -> Result<ImportOptions, 
         return Err(Failure::new(text));
     }
     let mut options = ImportOptions::default();
-    for (input, dims) in &inputs {
-        let declarations = dims
-            .iter()
-            .enumerate()
+    for input in &inputs {
+        let declarations = symbolic_dims(input)
             .filter_map(|(axis, text)| Some((axis, declaration(text, declared)?)));
         let declarations: Vec<(usize, DynamicDim)> = declarations.collect();
         if !declarations.is_empty() {
-            options.dynamic.insert(input.clone(), declarations.into_iter().collect());
+            options.dynamic.insert(input.name.clone(), declarations.into_iter().collect());
         }
     }
     Ok(options)
+}
+
+/// The axes of an input with symbolic sizes, and the texts of these sizes, such as `n * 2`.
+fn symbolic_dims(input: &DeclaredValue) -> impl Iterator<Item = (usize, &str)> {
+    input.dims.iter().flatten().enumerate().filter_map(|(axis, dim)| match &dim.size {
+        DeclaredSize::Symbol(text) => Some((axis, &**text)),
+        _ => None,
+    })
 }
 
 /// The names of the symbols in the text of a dim, such as `n` in `n * 2`.

@@ -10,6 +10,7 @@
 //! `graph_checker` verifies that the graph is well-formed. `graph_import` converts the nodes in
 //! order, each with the converter of its operator in the table of [`ops`].
 
+mod declared_values;
 mod decoded_model_size;
 mod deferred_node;
 mod dim_arithmetic;
@@ -47,11 +48,12 @@ mod symbolic_size_condition;
 mod unsupported_features;
 mod value_origins;
 
+pub use declared_values::{DeclaredDim, DeclaredSize, DeclaredValue};
 pub use deferred_node::{DeferredNode, OperandSpec, Specialization};
 pub use dim_arithmetic::evaluate_dim;
 pub use graph_import::{DimSpec, ImportOptions, Imported, import, import_with};
 pub use import_error::{ImportError, Problem, ProblemKind};
 pub use import_limits::Limits;
-pub use model_file::Model;
+pub use model_file::{Model, ModelMetadata};
 pub use model_problem_report::{Finding, Report, check};
 pub use shape_constraint_report::{Constraint, DeclaredBy, DynamicDim, ShapeReport, SymbolInfo};

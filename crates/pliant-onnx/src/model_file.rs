@@ -1,22 +1,21 @@
-//! [`Model`]: a decoded model file.
+//! [`Model`]: a decoded model file, and [`ModelMetadata`], what it states about itself.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use indexmap::IndexMap;
 use memmap2::Mmap;
 use prost::Message;
 use rustc_hash::FxHashSet;
 
+use crate::declared_values::DeclaredValue;
 use crate::decoded_model_size::decoded_size;
-use crate::dim_symbols::has_name;
 use crate::import_error::{ImportError, Problem};
 use crate::import_limits::Limits;
 use crate::node::label;
 use crate::proto::tensor_proto::DataLocation;
-use crate::proto::tensor_shape_proto::{Dimension, dimension};
-use crate::proto::type_proto::Value as TypeValue;
 use crate::proto::{ModelProto, TensorProto, ValueInfoProto};
 
 /// A decoded model file, whose weights are borrowed from the mapped file.
@@ -31,7 +30,7 @@ use crate::proto::{ModelProto, TensorProto, ValueInfoProto};
 /// // `RELU` contains a model with the node y = Relu(x), where x has the shape [n].
 /// let model = Model::from_bytes(RELU, Limits::default())?;
 /// assert_eq!(model.opset(), Some(18));
-/// assert_eq!(model.inputs(), [("x".to_string(), vec!["n".to_string()])]);
+/// assert_eq!(model.required_inputs()[0].ty, "tensor(float)");
 /// assert!(Model::from_bytes(&b"not a model"[..], Limits::default()).is_err());
 /// # Ok(())
 /// # }
@@ -42,6 +41,31 @@ pub struct Model {
     /// The folder in which external data files are searched; `None` for a model that was decoded from memory.
     pub(crate) folder: Option<PathBuf>,
     pub(crate) limits: Limits,
+}
+
+/// What a model file states about itself, beside the graph. Texts are empty if the file does not contain them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModelMetadata {
+    /// The version of the file format.
+    pub ir_version: i64,
+    /// The imported versions of operator sets, by domain. ONNX's own domain is the empty string.
+    pub opset_imports: IndexMap<String, i64>,
+    /// The name of the exporter.
+    pub producer_name: String,
+    /// The version of the exporter.
+    pub producer_version: String,
+    /// The namespace of the model, in the form of a reversed domain name.
+    pub domain: String,
+    /// The version of the model.
+    pub model_version: i64,
+    /// The documentation of the model.
+    pub doc_string: String,
+    /// The name of the main graph.
+    pub graph_name: String,
+    /// The documentation of the main graph.
+    pub graph_doc_string: String,
+    /// The custom properties of the model. If the file contains a key twice, the later value is used.
+    pub properties: IndexMap<String, String>,
 }
 
 impl Model {
@@ -118,27 +142,61 @@ impl Model {
         nodes.map(|n| (label(n), n.output.iter().filter(|o| !o.is_empty()).cloned().collect()))
     }
 
-    /// The input tensors of the graph and the texts of their dims. A text is a number, a name or arithmetic; it is empty if the
-    /// file does not declare the dim.
-    pub fn inputs(&self) -> Vec<(String, Vec<String>)> {
-        let Some(graph) = &self.proto.graph else { return Vec::new() };
-        let initial: FxHashSet<&str> = graph.initializer.iter().map(|t| t.name()).collect();
-        let text = |dim: &Dimension| match &dim.value {
-            Some(dimension::Value::DimValue(size)) => size.to_string(),
-            Some(dimension::Value::DimParam(text)) if has_name(text) => text.trim().to_owned(),
-            _ => String::new(),
-        };
-        let fed = graph.input.iter().filter(|i| !initial.contains(i.name()));
-        fed.map(|input| {
-            let dims = match input.r#type.as_ref().and_then(|t| t.value.as_ref()) {
-                Some(TypeValue::TensorType(tensor)) => {
-                    tensor.shape.iter().flat_map(|s| &s.dim).map(text).collect()
-                }
-                _ => Vec::new(),
-            };
-            (input.name().to_owned(), dims)
+    /// The inputs of the graph that have no initializer, in the order of the file. A run must provide these.
+    pub fn required_inputs(&self) -> Vec<DeclaredValue> {
+        self.graph_inputs(false)
+    }
+
+    /// The inputs of the graph with an initializer, which is the default of the input, in the order of the file.
+    pub fn overridable_initializers(&self) -> Vec<DeclaredValue> {
+        self.graph_inputs(true)
+    }
+
+    fn graph_inputs(&self, initialized: bool) -> Vec<DeclaredValue> {
+        let initializers: FxHashSet<&str> = self.initializer_names().collect();
+        let inputs = self.proto.graph.iter().flat_map(|graph| &graph.input);
+        let inputs = inputs.filter(|input| initializers.contains(input.name()) == initialized);
+        inputs.map(DeclaredValue::of).collect()
+    }
+
+    /// The outputs of the graph, in the order of the file.
+    pub fn outputs(&self) -> Vec<DeclaredValue> {
+        let outputs = self.proto.graph.iter().flat_map(|graph| &graph.output);
+        outputs.map(DeclaredValue::of).collect()
+    }
+
+    /// The names of the initializers of the graph, dense and sparse.
+    pub fn initializer_names(&self) -> impl Iterator<Item = &str> {
+        let graphs = self.proto.graph.iter();
+        graphs.flat_map(|graph| {
+            let sparse =
+                graph.sparse_initializer.iter().filter_map(|tensor| tensor.values.as_ref());
+            graph.initializer.iter().chain(sparse).map(TensorProto::name)
         })
-        .collect()
+    }
+
+    /// What the file states about itself, beside the graph.
+    pub fn metadata(&self) -> ModelMetadata {
+        let proto = &self.proto;
+        let graph = proto.graph.as_ref();
+        let entries = proto.metadata_props.iter();
+        let domains = proto.opset_import.iter();
+        ModelMetadata {
+            ir_version: proto.ir_version(),
+            opset_imports: domains
+                .map(|opset| (opset.domain().to_owned(), opset.version()))
+                .collect(),
+            producer_name: proto.producer_name().to_owned(),
+            producer_version: proto.producer_version().to_owned(),
+            domain: proto.domain().to_owned(),
+            model_version: proto.model_version(),
+            doc_string: proto.doc_string().to_owned(),
+            graph_name: graph.map(|graph| graph.name().to_owned()).unwrap_or_default(),
+            graph_doc_string: graph.map(|graph| graph.doc_string().to_owned()).unwrap_or_default(),
+            properties: entries
+                .map(|entry| (entry.key().to_owned(), entry.value().to_owned()))
+                .collect(),
+        }
     }
 
     /// Whether some weights are stored in other files.

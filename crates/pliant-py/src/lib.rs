@@ -9,6 +9,7 @@ mod error;
 mod gil_and_panics;
 mod ir_module;
 mod nesting_limit;
+mod onnx_file;
 mod onnx_import;
 mod relax;
 mod runtime;
@@ -33,6 +34,8 @@ mod _core {
         IRModule, highlight_script, recursive_groups, structural_difference, structural_hash,
         verify_function, verify_module,
     };
+    #[pymodule_export]
+    use crate::onnx_file::{OnnxFile, OnnxValueInfo};
     #[pymodule_export]
     use crate::onnx_import::{check_onnx, import_onnx, onnx_operators};
     #[pymodule_export]

@@ -1,6 +1,7 @@
 //! Imports and checks ONNX model files for Python.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
@@ -13,6 +14,7 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::error::{Error, Result};
 use crate::gil_and_panics::run_detached;
 use crate::ir_module::IRModule;
+use crate::onnx_file::OnnxFile;
 use crate::runtime::array_import::parse_dtype;
 use crate::runtime::ndarray::NDArray;
 use crate::source_texts::{add_graph, name_nodes};
@@ -22,7 +24,7 @@ use crate::source_texts::{add_graph, name_nodes};
 type ImportedModel<'py> =
     (IRModule, Bound<'py, PyDict>, Vec<String>, Vec<String>, (String, Vec<String>));
 
-/// Imports an ONNX model from a path or from bytes. Returns the module, its parameters by name, and the names of inputs
+/// Imports an ONNX model from a path, from bytes or from an `OnnxFile`. Returns the module, its parameters by name, and the names of inputs
 /// and outputs. `shapes` and `dtypes` override the dims and element types of inputs. Dims are numbers or names of
 /// symbols.
 #[pyfunction]
@@ -53,7 +55,7 @@ pub fn import_onnx<'py>(
         file: Some(add_graph("an ONNX model")),
         ..ImportOptions::default()
     };
-    let model = open(source, import_limits(limits.as_ref())?)?;
+    let model = open(source, limits.as_ref())?;
     let imported = run_detached(py, || onnx::import(&model, &options).map_err(import_error))?;
     if let Some(file) = options.file {
         name_nodes(file, &imported.nodes);
@@ -89,15 +91,21 @@ fn dynamic_dims(
     declared.into_iter().map(|(input, list)| (input, dims(list).collect())).collect()
 }
 
-/// Opens a model at a path, or decodes it from bytes.
-fn open(source: &Bound<'_, PyAny>, limits: Limits) -> Result<Model> {
+/// Opens a model at a path, or decodes it from bytes. An `OnnxFile` is already open; it has the limits with which it was opened.
+pub fn open(source: &Bound<'_, PyAny>, limits: Option<&Bound<'_, PyDict>>) -> Result<Arc<Model>> {
     let py = source.py();
+    if let Ok(file) = source.cast::<OnnxFile>() {
+        return Ok(file.get().model());
+    }
+    let limits = import_limits(limits)?;
     if let Ok(bytes) = source.cast::<PyBytes>() {
         let bytes = bytes.as_bytes().to_vec();
-        return run_detached(py, || Model::from_bytes(bytes, limits).map_err(import_error));
+        return run_detached(py, || {
+            Model::from_bytes(bytes, limits).map(Arc::new).map_err(import_error)
+        });
     }
     let path: PathBuf = source.extract()?;
-    run_detached(py, || Model::open(&path, limits).map_err(import_error))
+    run_detached(py, || Model::open(&path, limits).map(Arc::new).map_err(import_error))
 }
 
 /// A finding about a model: the kind, the operator, the message, a suggested change, and the names of the nodes.
@@ -117,7 +125,7 @@ pub fn check_onnx<'py>(
     limits: Option<Bound<'py, PyDict>>,
     allow_specialization: bool,
 ) -> Result<CheckResult<'py>> {
-    let model = open(source, import_limits(limits.as_ref())?)?;
+    let model = open(source, limits.as_ref())?;
     let options = ImportOptions { allow_specialization, ..ImportOptions::default() };
     let report = run_detached(py, || Ok(onnx::check(&model, &options)))?;
     let files = match reduce {

@@ -1216,9 +1216,91 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
 def highlight_script(text: str) -> str:
     """Adds terminal colours to script text."""
 
-def import_onnx(source: str | bytes, keep_params: bool = False, shapes: dict[str, list[int | str]] | None = None, dtypes: dict[str, Any] | None = None, limits: dict[str, Any] | None = None, facts: dict[str, Any] | None = None) -> tuple[IRModule, dict[str, NDArray], list[str], list[str], tuple[str, list[str]]]:
-    """Imports an ONNX model from a path or from bytes. Returns the module, its parameters by name,
-    the names of the inputs, the names of the outputs, and a report on shapes: a text on the
+class OnnxFile:
+    """A decoded ONNX model file, before any conversion. `import_onnx` accepts it as its source."""
+
+    def __new__(cls, source: str | bytes, limits: dict[str, Any] | None = None) -> Self:
+        """Maps and decodes a file, or decodes the bytes of a model. Raises `CompileError` if it is not an ONNX model or exceeds
+        a limit."""
+
+    @property
+    def inputs(self) -> list[OnnxValueInfo]:
+        """The inputs of the graph that have no initializer, in the order of the file."""
+
+    @property
+    def outputs(self) -> list[OnnxValueInfo]:
+        """The outputs of the graph, in the order of the file."""
+
+    @property
+    def overridable_initializers(self) -> list[OnnxValueInfo]:
+        """The inputs of the graph that have an initializer, which is their default."""
+
+    @property
+    def initializer_names(self) -> list[str]:
+        """The names of all initializers, dense and sparse."""
+
+    @property
+    def ir_version(self) -> int:
+        """The version of the file format."""
+
+    @property
+    def opset_imports(self) -> dict[str, int]:
+        """The imported versions of operator sets, by domain."""
+
+    @property
+    def producer_name(self) -> str:
+        """The name of the exporter."""
+
+    @property
+    def producer_version(self) -> str:
+        """The version of the exporter."""
+
+    @property
+    def domain(self) -> str:
+        """The namespace of the model."""
+
+    @property
+    def model_version(self) -> int:
+        """The version of the model."""
+
+    @property
+    def doc_string(self) -> str:
+        """The documentation of the model."""
+
+    @property
+    def graph_name(self) -> str:
+        """The name of the main graph."""
+
+    @property
+    def graph_doc_string(self) -> str:
+        """The documentation of the main graph."""
+
+    @property
+    def metadata_props(self) -> dict[str, str]:
+        """The custom properties of the model."""
+
+class OnnxValueInfo:
+    """An input, output or initializer, as a model file declares it."""
+
+    @property
+    def name(self) -> str:
+        """The name in the file."""
+
+    @property
+    def type(self) -> str:
+        """The type, such as `tensor(float)`; empty if the file declares none."""
+
+    @property
+    def shape(self) -> list[int | str | None] | None:
+        """The dims of a tensor: sizes, names of symbols, or `None` for unknown sizes. `None` if the file declares no shape."""
+
+    @property
+    def denotations(self) -> list[str]:
+        """What each dim means, such as `DATA_BATCH`; empty texts if the file does not declare it."""
+
+def import_onnx(source: str | bytes | OnnxFile, keep_params: bool = False, shapes: dict[str, list[int | str]] | None = None, dtypes: dict[str, Any] | None = None, limits: dict[str, Any] | None = None, facts: dict[str, Any] | None = None) -> tuple[IRModule, dict[str, NDArray], list[str], list[str], tuple[str, list[str]]]:
+    """Imports an ONNX model from a path, from bytes or from an `OnnxFile`, which has its own limits.
+    Returns the module, its parameters by name, the names of the inputs, the names of the outputs, and a report on shapes: a text on the
     symbols, and warnings.
 
     `shapes` and `dtypes` override the dims and element types of inputs. `facts` declares dims and
@@ -1227,7 +1309,7 @@ def import_onnx(source: str | bytes, keep_params: bool = False, shapes: dict[str
     features.
     """
 
-def check_onnx(source: str | bytes, reduce: str | PathLike[str] | None = None, limits: dict[str, Any] | None = None, allow_specialization: bool = False) -> tuple[list[tuple[str, str, str, str | None, list[str]]], dict[str, int], str, list[PathLike[str]]]:
+def check_onnx(source: str | bytes | OnnxFile, reduce: str | PathLike[str] | None = None, limits: dict[str, Any] | None = None, allow_specialization: bool = False) -> tuple[list[tuple[str, str, str, str | None, list[str]]], dict[str, int], str, list[PathLike[str]]]:
     """Checks an ONNX model. Returns its findings, its operators with their counts, the report as
     text, and the paths of the reduced models, which are written into the directory `reduce`. Raises
     `CompileError` if the file is not an ONNX model or exceeds a limit."""
