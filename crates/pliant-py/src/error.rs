@@ -356,8 +356,8 @@ impl From<pyo3::CastError<'_, '_>> for Error {
     }
 }
 
-/// Imports an attribute of a Python module, as `from module import name` does. The crate gets helper functions that are written
-/// in Python this way.
+/// Imports an attribute of a Python module, as `from module import name` does. The crate uses it to call helper functions
+/// that are written in Python.
 pub fn import<'py>(py: Python<'py>, module: &str, name: &str) -> PyResult<Bound<'py, PyAny>> {
     PyModule::import(py, module)?.getattr(name)
 }

@@ -236,7 +236,7 @@ pub(crate) fn check_move_later(f: &PrimFunc, block: Stmt, name: &str, target: &L
     });
     match reads_later {
         Some(leaf) => Err(format!(
-            "{other} uses the result of the block '{name}' outside of the loop '{}'",
+            "the block '{name}' cannot move into the loop '{}', because {other} uses its result outside of this loop",
             f.var(target.var).name,
             other = leaf.name
         )),

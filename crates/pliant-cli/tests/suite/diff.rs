@@ -73,7 +73,9 @@ fn missing_and_failing_peers_are_reported() {
     let run = |python: &str| pliant(&["diff", &model, "--shape", "n=1", "--python", python]);
     let (code, _, err) = run(&dir.path("none"));
     assert!(code == 1 && err.contains("cannot be run") && err.contains("--python"), "{err}");
-    for (exit, part) in [(3, "-m pip install onnxruntime"), (1, "onnxruntime failed:\nno luck")] {
+    for (exit, part) in
+        [(3, "-m pip install onnxruntime"), (1, "onnxruntime failed to run the model:\nno luck")]
+    {
         let path = dir.write("fails.sh", &format!("#!/bin/sh\necho no luck >&2\nexit {exit}\n"));
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         let (code, _, err) = run(&path);

@@ -407,7 +407,7 @@ impl Function {
         self.syms.fresh_var(name)
     }
 
-    /// The type of the function expression `id`, as a function value.
+    /// The callable type of the function expression `id`: the types of its parameters and of its result.
     pub fn signature(&mut self, id: FuncId) -> Type {
         let data = &self.funcs[id];
         let (ret, pure) = (data.ret_ty, data.pure);

@@ -94,9 +94,8 @@ pub fn bands(lines: usize, other_pieces: usize) -> usize {
     bands.min(lines.div_ceil(MIN_BAND_LINES))
 }
 
-/// Maximum number of input elements of a Winograd block, unless [`MIN_TILES`] need more: a second-level cache, at most 1
-/// MB. On Emerald Rapids, Winograd convolution as a whole is 1.5 to 2.1 times as fast as the implicit GEMM for images of
-/// 56 x 56 to 14 x 14 (`convolution/winograd`). With 512 KB on Zen 5, convolutions take up to 1.05 times as long.
+/// Maximum number of input elements of a Winograd block, unless [`MIN_TILES`] need more. The elements fit in the second-level cache
+/// and take at most 1 MB. With half of this limit, convolutions take up to 1.05 times as long on Zen 5.
 fn block_elements() -> usize {
     Machine::host().caches.l2.min(1 << 20) / size_of::<f32>()
 }

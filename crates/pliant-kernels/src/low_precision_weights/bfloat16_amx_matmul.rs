@@ -146,7 +146,7 @@ impl Strip {
 }
 
 /// Converts a block of A to bfloat16, rounded to nearest, ties to even. The converted rows are padded with zeros to a
-/// whole step.
+/// multiple of [`STEP`] columns.
 ///
 /// # Safety
 /// The machine has AVX-512 with bfloat16; the elements of A are readable, and `to` has room for the

@@ -33,8 +33,8 @@ fn is_computed(pattern: &Pattern) -> bool {
     }
 }
 
-/// Returns those fields of a tuple pattern that only match calls and tuple fields, each with its index. Empty for patterns of
-/// other kinds.
+/// Returns the computed fields of a tuple pattern, each with its index: the field patterns that match nothing but calls and
+/// `R.TupleGetItem`. Empty for patterns of other kinds.
 fn computed_fields(pattern: &Pattern) -> Vec<(u32, &Pattern)> {
     match pattern.kind() {
         PatternKind::Tuple { fields, unordered: false } => {

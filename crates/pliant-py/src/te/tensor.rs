@@ -142,8 +142,8 @@ impl Tensor {
         broadcast("divide", other, slf.as_any())
     }
 
-    /// Raises an exception: iteration over a tensor would not terminate, because its first dim is
-    /// symbolic.
+    /// Always raises an exception. Without this method, Python would index the tensor with 0, 1, 2 and so on until an index fails,
+    /// which never happens, because tensors may be symbolic.
     fn __iter__(&self) -> Result<Py<PyAny>> {
         Err(Error::Type(format!(
             "tensor {} cannot be iterated over, because its first dim may be symbolic: index it instead",

@@ -277,7 +277,8 @@ pub(super) struct AccessBounds {
 }
 
 impl AccessBounds {
-    /// Returns the bounds for an access to a buffer with `count` indices.
+    /// Returns the limits that the indices of an access must not exceed: the dims of the buffer for an access with one index per
+    /// dim (`count` indices), or the number of elements for an access with one flat index.
     pub(super) fn of(f: &mut PrimFunc, buffer: Buffer, count: usize) -> AccessBounds {
         let data = f.buffer(buffer).clone();
         if count == 1 && !data.strides.is_empty() && (f.is_flat() || data.shape.len() != 1) {

@@ -13,7 +13,7 @@ pub(super) struct Block {
     pub filter: usize,
     /// The number of filters of the block.
     pub filters: usize,
-    /// The number of vectors that the filters take: 1 or 2.
+    /// The number of SIMD vectors that the filters of the block fill (with one filter per lane): 1 or 2.
     pub vectors: usize,
     /// The index of the first input channel that the filters read.
     pub channel: usize,
