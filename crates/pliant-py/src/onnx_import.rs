@@ -24,8 +24,8 @@ use crate::source_texts::{add_graph, name_nodes};
 type ImportedModel<'py> =
     (IRModule, Bound<'py, PyDict>, Vec<String>, Vec<String>, (String, Vec<String>));
 
-/// Imports an ONNX model from a path, from bytes or from an `OnnxFile`. Returns the module, its parameters by name, and the names of inputs
-/// and outputs. `shapes` and `dtypes` override the dims and element types of inputs. Dims are numbers or names of
+/// Imports an ONNX model from a path, from bytes or from an `OnnxFile`. Returns the module, its parameters by name, and the names
+/// of inputs and outputs. `shapes` and `dtypes` override the dims and element types of inputs. Dims are numbers or names of
 /// symbols.
 #[pyfunction]
 #[pyo3(signature = (source, keep_params=false, shapes=None, dtypes=None, limits=None, facts=None))]

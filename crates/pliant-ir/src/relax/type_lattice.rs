@@ -261,7 +261,8 @@ pub fn import_sym(
 }
 
 /// Copies types into the arenas of `dst`. The functions `sym` and `var` return the replacements of symbols and shape variables.
-/// If they return `None`, a tensor or shape type keeps only its rank, and a scalar type no value. The types come from `src`, or from `dst` itself if `src` is `None`.
+/// If they return `None`, a tensor or shape type keeps only its rank, and a scalar type no value. The types come from `src`, or
+/// from `dst` itself if `src` is `None`.
 struct TypeTransfer<'a> {
     src: Option<&'a Function>,
     dst: &'a mut Function,

@@ -1,7 +1,8 @@
 //! # What it does
-//! Operator fusion: groups calls of loop functions that can run as one. Each group becomes a private function with the attribute `Primitive`, which [`FuseTIR`](crate::fuse::fuse_tir) merges into one loop function. Elementwise operations
-//! are fused into their readers, chains of injective operations are merged, and elementwise operations on the outputs of
-//! reductions and matmuls are fused into these as an epilogue.
+//! Operator fusion: groups calls of loop functions that can run as one. Each group becomes a private function with the attribute
+//! `Primitive`, which [`FuseTIR`](crate::fuse::fuse_tir) merges into one loop function. Elementwise operations are fused into their
+//! readers, chains of injective operations are merged, and elementwise operations on the outputs of reductions and matmuls are
+//! fused into these as an epilogue.
 //!
 //! A value is fused into its post-dominator in the dataflow graph, so that nothing outside of a group reads intermediate values
 //! of the group. The fusion patterns that [`AnnotateTIROpPattern`](crate::fuse::annotate_tir_op_pattern) assigns decide which

@@ -206,10 +206,7 @@ pub(super) fn convolution(
     let mut required = letters.chars().chain(['I', 'O']);
     let layout_rank = weight_layout.len().max(weights.shape().len());
     if layout_rank != dims + 2 || !required.all(|letter| size(letter).is_some()) {
-        return Err(
-            "the convolution's attribute kernel_layout does not name all dims of its weights"
-                .into(),
-        );
+        return Err("the attribute kernel_layout does not name all dims of the weights".into());
     }
     let invalid = "the convolution's sizes or attributes are out of range";
     let filter_size: Vec<i64> = letters.chars().map(size).collect::<Option<_>>().ok_or(invalid)?;
