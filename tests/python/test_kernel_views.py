@@ -181,7 +181,7 @@ def test_explicit_calls_stay_inside_their_buffers(kernel: str, tmp_path: Path) -
         ("conv", "kernel_shape=[1, 1, 1]", "kernel_shape=[1, 0, 1]", "attribute 'kernel_shape' is 0"),
         ("conv", "panel_width=16", "panel_width=16, residual=T.view(Z, [1], strides=[1])", "operand 'residual' is int32"),
         ("conv_int8", "out=T.view(O", "scale=T.view(Z, [], strides=[]), out=T.view(O", "operand 'scale' is int32"),
-        ("conv_int8", "panel_width=16", "panel_width=17", "panel_width is 17"),
+        ("conv_int8", "panel_width=16", "panel_width=17", "'panel_width' is 17"),
         ("conv_int8", "x=T.view(A", "x=T.view(Z", "operand 'x' is int32, expected int8 or uint8"),
         ("matmul_int8", "[1, 1, 16, 4], strides=[64, 64, 4, 1]", "[1, 1, 8, 4], strides=[32, 32, 4, 1]", "panels of 8 columns"),
         ("matmul_int8", "out=T.view(O", 'activation="relu", out=T.view(O', "operand 'out' is int32"),

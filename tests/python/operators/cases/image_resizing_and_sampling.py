@@ -426,7 +426,7 @@ REFUSED: list[Refused] = [
         "grid_sample_type", (image, i64("g", "n", 2, 3, 3)), "R.image.grid_sample(x, g)", "grid must be a tensor of"
     ),
     Refused(
-        "grid_sample_grid", (image, f32("g", "n", 3, 3, 2)), "R.image.grid_sample(x, g)", "the grid has 3 coordinates"
+        "grid_sample_grid", (image, f32("g", "n", 3, 3, 2)), "R.image.grid_sample(x, g)", "dim 1 of grid, the coordinates, has size 3"
     ),
     Refused(
         "grid_sample_batch", (x(1, 2, 3, 3), f32("g", 2, 2, 3, 3)), "R.image.grid_sample(x, g)", "data and grid must have the same batch size"
@@ -434,5 +434,5 @@ REFUSED: list[Refused] = [
     Refused("grid_sample_method", (image, grid), 'R.image.grid_sample(x, g, method="linear")', "method must be one of"),
     Refused("affine_grid_rank", (x(2, 3),), "R.image.affine_grid(x, (2, 2))", "data must have 3 dims"),
     Refused("affine_grid_shape", (x("n", 2, 4),), "R.image.affine_grid(x, (2, 2))", "data must have the shape (batch, 2, 3)"),
-    Refused("affine_grid_size", (x("n", 2, 3),), "R.image.affine_grid(x, (2, 2, 2, 2))", "size has 4 values"),
+    Refused("affine_grid_size", (x("n", 2, 3),), "R.image.affine_grid(x, (2, 2, 2, 2))", "operand 'size' has 4 values"),
 ]
