@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from pliant import _core
-from pliant._core import IRModule
+from pliant._core import IRModule, NDArray
 from pliant.frontend._detached_params import attach_params
 
 __all__ = ["Finding", "Limits", "Report", "check", "from_onnx", "operators"]
@@ -129,7 +129,50 @@ def import_model(
     allow_specialization: bool = False,
 ) -> tuple[IRModule, str]:
     """Imports an ONNX model. Returns the module and the text that ``Model.explain_shapes`` prints. The arguments are
-    those of :func:`from_onnx`."""
+    those of :func:`from_onnx`. Warnings of the import are Python warnings."""
+    imported = import_with_warnings(
+        model,
+        shape_dict,
+        dtype_dict,
+        keep_params_in_input,
+        limits,
+        dynamic_shapes=dynamic_shapes,
+        divisible=divisible,
+        allow_specialization=allow_specialization,
+    )
+    for text in imported.warnings:
+        warnings.warn(text, stacklevel=3)
+    if keep_params_in_input:
+        attach_params(imported.module, {"main": list(imported.params.values())})
+    return imported.module, imported.shape_report
+
+
+@dataclass(frozen=True)
+class Imported:
+    """An imported model."""
+
+    module: IRModule
+    """The module with the function ``main``."""
+    params: dict[str, NDArray]
+    """The initializers that are parameters, by name, in the order of the parameters after the inputs."""
+    shape_report: str
+    """The text that ``Model.explain_shapes`` prints."""
+    warnings: list[str]
+    """Warnings, such as those of symbols that are replaced by fixed sizes."""
+
+
+def import_with_warnings(
+    model: Source | _core.OnnxFile | Any,
+    shape_dict: Mapping[str, Sequence[int | str | None]] | None = None,
+    dtype_dict: Mapping[str, Any] | str | None = None,
+    keep_params_in_input: bool = False,
+    limits: Limits | None = None,
+    *,
+    dynamic_shapes: Mapping[str, Any] | None = None,
+    divisible: Mapping[str, int] | None = None,
+    allow_specialization: bool = False,
+) -> Imported:
+    """Imports an ONNX model and returns its warnings. The arguments are those of :func:`from_onnx`."""
     source, bounds = source_of(model), _limits(limits)
     if not isinstance(allow_specialization, bool):
         raise TypeError(f"allow_specialization: expected True or False, got {allow_specialization!r}")
@@ -146,11 +189,7 @@ def import_model(
         _, _, inputs, _, _ = _core.import_onnx(source, False, shapes, {}, bounds, facts)
         dtypes = dict.fromkeys(inputs, dtype_dict)
     module, params, _, _, report = _core.import_onnx(source, keep_params_in_input, shapes, dtypes, bounds, facts)
-    for text in report[1]:
-        warnings.warn(text, stacklevel=3)
-    if keep_params_in_input:
-        attach_params(module, {"main": list(params.values())})
-    return module, report[0]
+    return Imported(module, params, *report)
 
 
 def _mapping(argument: str, given: Any, what: str) -> Mapping[str, Any]:
@@ -348,11 +387,13 @@ def operators() -> list[str]:
     return sorted(f"{domain}.{name}" if domain else name for domain, name in _core.onnx_operators())
 
 
-def source_of(model: Source | Any) -> str | bytes:
-    """Converts a model to the input of the importer: a path or bytes.
+def source_of(model: Source | _core.OnnxFile | Any) -> str | bytes | _core.OnnxFile:
+    """Converts a model to the input of the importer: a path, bytes or a decoded file.
 
     Raises ``TypeError`` for other objects.
     """
+    if isinstance(model, _core.OnnxFile):
+        return model
     if isinstance(model, bytes | bytearray | memoryview):
         return bytes(model)
     if isinstance(model, str | os.PathLike):

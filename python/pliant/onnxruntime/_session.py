@@ -1,0 +1,391 @@
+"""The session: a compiled ONNX model behind ONNX Runtime's interface."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from numpy import asarray
+
+from pliant.error import PliantError, ShapeError
+from pliant.onnxruntime import _log
+from pliant.onnxruntime._callbacks import run_in_background
+from pliant.onnxruntime._devices import OrtMemoryInfo
+from pliant.onnxruntime._feeds import InputChecker, require_inputs
+from pliant.onnxruntime._metadata import ModelMetadata, NodeArg, model_metadata
+from pliant.onnxruntime._options import RunOptions, SessionOptions, get_default_session_options
+from pliant.onnxruntime._ortvalue import OrtValue, OrtValueVector
+from pliant.onnxruntime._profiler import Profiler
+from pliant.onnxruntime._programs import ModelFile, Program, Variant
+from pliant.onnxruntime._providers import (
+    AVAILABLE_PROVIDERS,
+    ProviderArgument,
+    check_and_normalize_provider_args,
+    registered_providers,
+)
+from pliant.onnxruntime._results import ResultConverter
+from pliant.onnxruntime._status import Fail, InvalidArgument, run_error, status_error, status_message
+
+if TYPE_CHECKING:
+    from pliant.onnxruntime._io_binding import IOBinding
+
+__all__ = ["InferenceSession", "Session"]
+
+_FALLBACK = list(AVAILABLE_PROVIDERS)
+
+
+class Session:
+    """A compiled model. Runs on several threads at a time are allowed."""
+
+    _model_path: str | None
+    _model_bytes: bytes | None
+
+    def __init__(self, enable_fallback: bool = True) -> None:
+        self._enable_fallback = enable_fallback
+        self._providers: list[str] = []
+        self._provider_options: dict[str, dict[str, str]] = {}
+
+    # -- Creation --------------------------------------------------------------------------------
+
+    def _open(self, options: SessionOptions) -> None:
+        """Compiles the model with these options."""
+        if options.log_severity_level != -1 and not _log.is_severity(options.log_severity_level):
+            level = options.log_severity_level
+            raise RuntimeError(f"Invalid session log severity level. Not a valid onnxruntime::logging::Severity value: {level}")
+        self._profiler = Profiler(options.profile_file_prefix) if options.enable_profiling else None
+        start = time.monotonic_ns()
+        source = self._model_bytes if self._model_bytes is not None else self._model_path
+        assert source is not None
+        self._sess_options = options
+        self._file = ModelFile(source, options)
+        self._variant = Variant()
+        program = self._file.program(self._variant)
+        self._model_meta = model_metadata(self._file.file)
+        self._inputs_meta, self._outputs_meta = self._file.inputs, self._file.outputs
+        self._overridable_initializers = self._file.overridable_initializers
+        self._output_names = [output.name for output in self._outputs_meta]
+        self._checker = InputChecker(self._inputs_meta, self._overridable_initializers, self._file.scalars)
+        self._results = ResultConverter(self._outputs_meta)
+        self._set_program(program)
+        if self._profiler is not None:
+            self._profiler.add("session_initialization", start)
+        if options.optimized_model_filepath:
+            text = "optimized_model_filepath is ignored: Pliant compiles the model and writes no optimized ONNX file"
+            _log.log(_log.WARNING, text, options.log_severity_level)
+
+    def _set_program(self, program: Program) -> None:
+        """Prepares direct runs, which pass arrays to the program without checks and conversions: it checks them itself."""
+        self._program = program
+        self._call = program.model
+        self._names = program.input_names
+        direct = self._results.is_trivial and self._profiler is None
+        self._direct_inputs = len(self._names) if direct else -1
+        self._single_output = len(self._output_names) == 1
+
+    # -- Description -----------------------------------------------------------------------------
+
+    def get_session_options(self) -> SessionOptions:
+        """Returns the options of the session. Changes have no effect."""
+        return self._sess_options
+
+    def get_inputs(self) -> list[NodeArg]:
+        """Returns the inputs that a run must be given."""
+        return self._inputs_meta
+
+    def get_outputs(self) -> list[NodeArg]:
+        """Returns the outputs."""
+        return self._outputs_meta
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """Returns the inputs that have a value in the file, which a run may override."""
+        return self._overridable_initializers
+
+    def get_modelmeta(self) -> ModelMetadata:
+        """Returns the description of the model."""
+        return self._model_meta
+
+    def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
+        """Returns where each input lies: in host memory."""
+        return [OrtMemoryInfo() for _ in self._inputs_meta]
+
+    def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
+        """Returns where each output lies: in host memory."""
+        return [OrtMemoryInfo() for _ in self._outputs_meta]
+
+    def get_providers(self) -> list[str]:
+        """Returns the execution providers of the session: the CPU's."""
+        return self._providers
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """Returns the options of each execution provider, which are empty."""
+        return self._provider_options
+
+    def enable_fallback(self) -> None:
+        """Lets the session fall back to the CPU if it cannot be created with the requested execution providers."""
+        self._enable_fallback = True
+
+    def disable_fallback(self) -> None:
+        """Disables what :meth:`enable_fallback` enables."""
+        self._enable_fallback = False
+
+    # -- Runs ------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None = None,
+    ) -> list[Any]:
+        """Runs the model and returns the requested outputs; ``None`` and an empty list request all.
+
+        ``input_feed`` maps the names of inputs to arrays, lists, numbers, ``OrtValue`` objects or objects with DLPack. Tensors are
+        returned as NumPy arrays, sequences as lists, and absent optional values as ``None``.
+
+        Raises ``ValueError`` for missing inputs, ``InvalidArgument`` for unknown names and for wrong types, ranks and dims, and
+        ``Fail`` if the run fails.
+        """
+        error: Exception | None = None
+        if run_options is None:
+            try:
+                if len(input_feed) == self._direct_inputs:
+                    result = self._call(*map(input_feed.__getitem__, self._names))
+                    if self._single_output and (not output_names or output_names == self._output_names):
+                        return [asarray(result)]
+                    return self._arrays(result, output_names)
+            except Exception as e:  # The checked run finds the reason, or converts the inputs.
+                error = e
+        indices, values = self._prepare(output_names, input_feed, run_options)
+        result = self._execute(values, error if _same_values(values, input_feed) else None)
+        return [_plain(value) for value in self._results.values(result, indices)]
+
+    def _arrays(self, result: Any, output_names: Sequence[str] | None) -> list[Any]:
+        """Returns the requested results of a direct run."""
+        results = (result,) if self._single_output else result
+        if not output_names or output_names == self._output_names:
+            return [asarray(value) for value in results]
+        return [asarray(results[i]) for i in self._output_indices(output_names)]
+
+    def _output_indices(self, output_names: Sequence[str] | None) -> list[int]:
+        """Returns the positions of outputs. Raises ``TypeError`` for a string, and ``InvalidArgument`` for unknown names."""
+        if not output_names:
+            return list(range(len(self._output_names)))
+        if isinstance(output_names, str) or not all(isinstance(name, str) for name in output_names):
+            raise TypeError(f"run(): incompatible function arguments: output_names must be a list of str, got {output_names!r}")
+        try:
+            return [self._output_names.index(name) for name in output_names]
+        except ValueError:
+            unknown = next(name for name in output_names if name not in self._output_names)
+            raise status_error(InvalidArgument, f"Invalid output name:{unknown}") from None
+
+    def _prepare(
+        self, output_names: Sequence[str] | None, feeds: Mapping[str, Any], run_options: RunOptions | None
+    ) -> tuple[list[int], dict[str, object]]:
+        """Checks the arguments of a run. Returns the positions of its outputs and the arguments of the program by name."""
+        if run_options is not None and not isinstance(run_options, RunOptions):
+            raise TypeError(f"run(): incompatible function arguments: run_options must be RunOptions, got {run_options!r}")
+        values = self._checker.checked(feeds)
+        indices = self._output_indices(output_names)
+        if run_options is not None and run_options.terminate:
+            raise status_error(Fail, "Exiting due to terminate flag being set to true.")
+        return indices, values
+
+    def _execute(self, values: Mapping[str, object], failure: Exception | None = None) -> object:
+        """Runs the program on checked arguments. ``failure`` is the error of a direct run on the same arguments, if there was one."""
+        start = time.monotonic_ns()
+        program = self._program
+        if len(values) != len(program.input_names):
+            fed = frozenset(values).difference(arg.name for arg in self._inputs_meta)
+            program = self._file.program(Variant(fed, self._variant.independent_dims))
+        try:
+            if failure is not None:
+                raise failure
+            result = program.model(*[values[name] for name in program.input_names])
+        except ShapeError as e:
+            result = self._run_with_independent_dims(values, e)
+        except PliantError as e:
+            raise run_error(e) from e
+        if self._profiler is not None:
+            self._profiler.add("model_run", start)
+        return result
+
+    def _run_with_independent_dims(self, values: Mapping[str, object], error: ShapeError) -> object:
+        """Runs a program in which dims with equal names may differ: ONNX Runtime does not compare them. Later runs of the session
+        use this program, too."""
+        names = [dim for arg in self._inputs_meta for dim in arg.shape if isinstance(dim, str)]
+        if self._variant.independent_dims or len(names) < 2:
+            raise run_error(error) from error
+        fed = frozenset(values).difference(arg.name for arg in self._inputs_meta)
+        try:
+            program = self._file.program(Variant(fed, independent_dims=True))
+            result = program.model(*[values[name] for name in program.input_names])
+        except Exception:  # The first error names the dims of the file.
+            raise run_error(error) from error
+        text = f"dims with equal names differ, so the model was compiled again with independent dims: {error}"
+        _log.log(_log.WARNING, text, self._sess_options.log_severity_level)
+        self._variant = Variant(independent_dims=True)
+        self._set_program(self._file.program(self._variant))
+        return result
+
+    def run_with_ort_values(
+        self,
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, OrtValue],
+        run_options: RunOptions | None = None,
+    ) -> list[OrtValue]:
+        """Runs the model on ``OrtValue`` objects and returns such objects. Errors are those of :meth:`run`."""
+        feeds = {name: value._get_c_value() for name, value in input_dict_ort_values.items()}
+        indices, values = self._prepare(output_names, feeds, run_options)
+        return self._results.values(self._execute(values), indices)
+
+    def run_with_ortvaluevector(
+        self,
+        run_options: RunOptions | None,
+        feed_names: Sequence[str],
+        feeds: Sequence[OrtValue],
+        fetch_names: Sequence[str],
+        fetches: OrtValueVector,
+        fetch_devices: Sequence[Any] = (),
+    ) -> None:
+        """Runs the model and appends the results to ``fetches``. Errors are those of :meth:`run`."""
+        for value in self.run_with_ort_values(fetch_names, dict(zip(feed_names, feeds, strict=True)), run_options):
+            fetches.push_back(value)
+
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        callback: Callable[[list[Any], Any, str], object],
+        user_data: object,
+        run_options: RunOptions | None = None,
+    ) -> None:
+        """Starts a run on another thread, which then calls ``callback(results, user_data, error)``. ``error`` is ``""`` if the run
+        succeeded; otherwise ``results`` is empty.
+
+        Raises ``ValueError`` for missing inputs at once.
+        """
+        require_inputs(self._inputs_meta, list(input_feed.keys()))
+        feeds = dict(input_feed)
+
+        def task() -> None:
+            results: list[Any] = []
+            message = ""
+            try:
+                results = self.run(output_names, feeds, run_options)
+            except Exception as e:
+                message = status_message(e)
+            callback(results, user_data, message)
+
+        run_in_background(task)
+
+    def io_binding(self) -> IOBinding:
+        """Returns an object to which inputs and outputs of runs can be bound."""
+        from pliant.onnxruntime._io_binding import IOBinding
+
+        return IOBinding(self)
+
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
+        """Runs the model on bound inputs and writes the results to bound outputs.
+
+        Raises ``ValueError`` if another session created the binding, and ``RuntimeError`` if the run fails.
+        """
+        if iobinding._session is not self:
+            raise ValueError("IOBinding must be used with the session that created it.")
+        iobinding._run(run_options)
+
+    # -- Profile ---------------------------------------------------------------------------------
+
+    def end_profiling(self) -> str:
+        """Writes the profile of a session with ``SessionOptions.enable_profiling`` and returns the path of its file. Returns ``""``
+        if there is none, or if it was already written."""
+        return "" if self._profiler is None else self._profiler.write()
+
+    def get_profiling_start_time_ns(self) -> int:
+        """Returns the time at which the profile started, on the clock of ``time.monotonic_ns``. 0 without a profile."""
+        return 0 if self._profiler is None else self._profiler.start_ns
+
+
+class InferenceSession(Session):
+    """A compiled model, created from a file or from bytes."""
+
+    def __init__(
+        self,
+        path_or_bytes: str | bytes | os.PathLike[str],
+        sess_options: SessionOptions | None = None,
+        providers: ProviderArgument | None = None,
+        provider_options: Sequence[Mapping[Any, Any]] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Compiles the ONNX model in a file or in bytes.
+
+        ``providers`` and ``provider_options`` are checked, but the model is always compiled for the CPU. ``kwargs`` other than
+        ``enable_fallback`` are ignored, as in ONNX Runtime.
+
+        Raises ``NoSuchFile``, ``InvalidProtobuf``, ``InvalidGraph`` or ``NotImplemented`` if the model cannot be compiled, and
+        ``TypeError`` for arguments of a wrong type.
+        """
+        super().__init__(enable_fallback=int(kwargs.get("enable_fallback", 1)) == 1)
+        if isinstance(path_or_bytes, str | os.PathLike):
+            self._model_path, self._model_bytes = os.fspath(path_or_bytes), None
+        elif isinstance(path_or_bytes, bytes):
+            self._model_path, self._model_bytes = None, path_or_bytes
+        else:
+            raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
+        if self._model_path == "":
+            raise TypeError("InferenceSession: the path is empty")
+        if not (sess_options is None or isinstance(sess_options, SessionOptions)):
+            raise TypeError(f"InferenceSession: sess_options must be SessionOptions, got {sess_options!r}")
+        self._initial_options = get_default_session_options() if sess_options is None else sess_options
+        try:
+            self._create(providers, provider_options)
+        except (ValueError, RuntimeError) as e:
+            if not self._enable_fallback:
+                raise
+            self._create_with_fallback(providers, e)
+
+    def _create(
+        self, providers: ProviderArgument | None, provider_options: Sequence[Mapping[Any, Any]] | None
+    ) -> None:
+        names, _ = check_and_normalize_provider_args(providers, provider_options, AVAILABLE_PROVIDERS)
+        registered = registered_providers(names)
+        self._open(self._initial_options._copy())
+        self._providers = registered
+        self._provider_options = {name: {} for name in registered}
+
+    def _create_with_fallback(self, providers: ProviderArgument | None, error: Exception) -> None:
+        """Prints ONNX Runtime's message and creates the session for the CPU."""
+        print("*************** EP Error ***************")
+        print(f"EP Error {error} when using {providers}")
+        print(f"Falling back to {_FALLBACK} and retrying.")
+        print("****************************************")
+        try:
+            self._create(_FALLBACK, None)
+        except Exception as fallback_error:
+            raise fallback_error from error
+        self.disable_fallback()
+
+    def set_providers(
+        self, providers: ProviderArgument | None = None, provider_options: Sequence[Mapping[Any, Any]] | None = None
+    ) -> None:
+        """Checks execution providers. The model is compiled for the CPU, so the session does not change.
+
+        Raises ``ValueError`` for arguments of another form, and ``RuntimeError`` for unknown names.
+        """
+        names, _ = check_and_normalize_provider_args(providers, provider_options, AVAILABLE_PROVIDERS)
+        self._providers = registered_providers(names)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles the path or the bytes and the options. The model is compiled again when it is loaded."""
+        source = self._model_path if self._model_bytes is None else self._model_bytes
+        return InferenceSession, (source, self._sess_options, self._providers)
+
+
+def _same_values(values: Mapping[str, object], feeds: Mapping[str, object]) -> bool:
+    """Whether the arguments of the program are the values that the caller passed."""
+    return all(values[name] is feeds[name] for name in values if name in feeds)
+
+
+def _plain(value: OrtValue) -> Any:
+    """Returns a value as an array, a list, a dict or ``None``."""
+    return value.numpy() if value.is_tensor() else value._value
