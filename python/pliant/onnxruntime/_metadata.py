@@ -10,6 +10,8 @@ from pliant import _core, relax
 
 __all__ = ["ModelMetadata", "NodeArg", "model_metadata", "node_arg", "outputs_of"]
 
+NO_VERSION = 2**63 - 1
+
 
 @dataclass(frozen=True)
 class NodeArg:
@@ -43,8 +45,8 @@ class ModelMetadata:
     """The description of the model."""
     graph_description: str = ""
     """The description of the graph."""
-    version: int = 0
-    """The version of the model."""
+    version: int = NO_VERSION
+    """The version of the model, or 2**63 - 1 if the file does not state it."""
     custom_metadata_map: dict[str, str] = field(default_factory=dict)
     """Other metadata, by key."""
 
@@ -57,7 +59,7 @@ def model_metadata(file: _core.OnnxFile) -> ModelMetadata:
         file.domain,
         file.doc_string,
         file.graph_doc_string,
-        file.model_version,
+        NO_VERSION if file.model_version is None else file.model_version,
         dict(file.metadata_props),
     )
 
@@ -94,7 +96,7 @@ def _completed(output: NodeArg, inferred: Any) -> NodeArg:
     dims = [_dim(value) for value in values]
     if not output.type or len(output.shape) != len(dims):
         return NodeArg(output.name, kind, dims)
-    merged = [dim if dim is not None else _size(new) for dim, new in zip(output.shape, dims, strict=True)]
+    merged = [new if isinstance(new, int) and not isinstance(dim, int) else dim for dim, new in zip(output.shape, dims, strict=True)]
     return NodeArg(output.name, kind, merged)
 
 
@@ -102,7 +104,3 @@ def _dim(value: Any) -> int | str | None:
     """Converts a dim of the program: a size, or the text of a symbolic dim."""
     size = getattr(value, "value", value)
     return size if isinstance(size, int) else str(value)
-
-
-def _size(dim: int | str | None) -> int | None:
-    return dim if isinstance(dim, int) else None
