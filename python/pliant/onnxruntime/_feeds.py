@@ -20,9 +20,6 @@ __all__ = ["InputChecker", "require_inputs"]
 
 Array = np.ndarray[Any, Any]
 
-# The kinds of NumPy types to which Python numbers of a kind convert.
-_CONVERTIBLE = {"b": "biuf", "i": "iuf", "u": "iuf", "f": "f"}
-
 
 def require_inputs(inputs: Iterable[NodeArg], names: list[str]) -> None:
     """Raises ``ValueError`` if an input that is not optional has no value."""
@@ -112,15 +109,15 @@ def _tensor(name: str, element: ElementType, value: object) -> object:
         raise RuntimeError(f"Could not create tensor from given input list ({name}: {e})") from e
     if array.dtype == object and element.name != "string":
         raise RuntimeError(f"Unable to handle object of type {type(value)} for input '{name}'")
-    dtype = element.dtype()
     if isinstance(value, np.generic):
         return _native(name, element, array)
-    if array.size and element.name != "string" and dtype.kind not in _CONVERTIBLE.get(array.dtype.kind, "") + "V":
-        raise _wrong_type(element_from_numpy(array.dtype).tensor_type, element)
     try:
-        return np.asarray(value, dtype)
+        converted = np.asarray(value, element.dtype())
     except OverflowError as e:
         raise RuntimeError(f"Could not create tensor from given input list ({name}: {e})") from e
+    if converted.dtype.kind in "biu" and not np.array_equal(converted, array):
+        raise _wrong_type(element_from_numpy(array.dtype).tensor_type, element)
+    return converted
 
 
 def _native(name: str, element: ElementType, array: Array) -> Array:

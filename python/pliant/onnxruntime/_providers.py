@@ -79,9 +79,9 @@ def check_and_normalize_provider_args(
         if name not in available_provider_names:
             available = ", ".join(available_provider_names)
             text = f"Specified provider '{name}' is not in available provider names.Available providers: '{available}'"
-            warnings.warn(text, stacklevel=5)
+            warnings.warn(text, stacklevel=4)
         if name in found:
-            warnings.warn(f"Duplicate provider '{name}' encountered, ignoring.", stacklevel=5)
+            warnings.warn(f"Duplicate provider '{name}' encountered, ignoring.", stacklevel=4)
             continue
         found[name] = {str(key): str(value) for key, value in options.items()}
     return list(found), list(found.values())

@@ -333,7 +333,7 @@ class InferenceSession(Session):
         else:
             raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
         if self._model_path == "":
-            raise TypeError("InferenceSession: the path is empty")
+            raise TypeError("InferenceSession.__init__(): the path is empty")
         if not (sess_options is None or isinstance(sess_options, SessionOptions)):
             raise TypeError(f"InferenceSession: sess_options must be SessionOptions, got {sess_options!r}")
         self._initial_options = get_default_session_options() if sess_options is None else sess_options
