@@ -24,6 +24,7 @@ class IOBinding:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._inputs: dict[str, OrtValue] = {}
+        self._held: dict[str, object] = {}  # What the bound inputs hold.
         self._outputs: dict[str, OrtValue | None] = {}
         self._results: list[OrtValue] = []
 
@@ -39,7 +40,7 @@ class IOBinding:
             raise RuntimeError(f"Failed to find NodeArg with name: {name} in the def list")
         if not isinstance(arr_on_cpu, np.ndarray):
             raise RuntimeError("Unable to create OrtValue from the given python object")
-        self._inputs[name] = OrtValue(arr_on_cpu)
+        self._bind(name, OrtValue(arr_on_cpu))
 
     def bind_input(
         self, name: str, device_type: str, device_id: int, element_type: Any, shape: Sequence[int], buffer_ptr: int
@@ -47,11 +48,15 @@ class IOBinding:
         """Binds an input to foreign memory, which the caller keeps alive. ``element_type`` is a NumPy type, or a number of
         ``TensorProto``. Raises ``RuntimeError`` for devices other than the CPU."""
         check_device(device_type)
-        self._inputs[name] = array_at(buffer_ptr, shape, element_type)
+        self._bind(name, array_at(buffer_ptr, shape, element_type))
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
         """Binds an input to a value."""
-        self._inputs[name] = ortvalue._get_c_value()
+        self._bind(name, ortvalue._get_c_value())
+
+    def _bind(self, name: str, value: OrtValue) -> None:
+        self._inputs[name] = value
+        self._held[name] = value._value
 
     def bind_output(
         self,
@@ -99,6 +104,7 @@ class IOBinding:
     def clear_binding_inputs(self) -> None:
         """Removes the inputs."""
         self._inputs.clear()
+        self._held.clear()
 
     def clear_binding_outputs(self) -> None:
         """Removes the outputs."""
@@ -110,17 +116,17 @@ class IOBinding:
         if not self._outputs:
             raise RuntimeError("Error in execution: At least one output should be requested.")
         try:
-            results = self._session.run_with_ort_values(list(self._outputs), self._inputs, run_options)
-            self._results = [_stored(*item) for item in zip(self._outputs.items(), results, strict=True)]
+            results = self._session._run_ort_values(list(self._outputs), self._inputs, self._held, run_options)
+            self._results = [
+                result if target is None else _stored(name, target, result)
+                for (name, target), result in zip(self._outputs.items(), results, strict=True)
+            ]
         except Exception as e:
             raise RuntimeError(f"Error in execution: {status_message(e)}") from e
 
 
-def _stored(output: tuple[str, OrtValue | None], result: OrtValue) -> OrtValue:
+def _stored(name: str, target: OrtValue, result: OrtValue) -> OrtValue:
     """Copies a result to the memory that is bound to its output, and returns the tensor there."""
-    name, target = output
-    if target is None:
-        return result
     if target.data_type() != result.data_type():
         raise ValueError(f"Unexpected output data type. Actual: ({target.data_type()}) , expected: ({result.data_type()})")
     if target.shape() != result.shape():

@@ -44,6 +44,13 @@ class OrtValue:
             element = element_from_numpy(held.dtype)
         self._element = element
 
+    @classmethod
+    def of_tensor(cls, array: Array, element: ElementType) -> OrtValue:
+        """Creates a tensor over an array whose element type is known."""
+        value = cls.__new__(cls)
+        value._value, value._element = array, element
+        return value
+
     @property
     def _ortvalue(self) -> OrtValue:
         """The value itself. In ONNX Runtime, this is the object of the C++ library."""

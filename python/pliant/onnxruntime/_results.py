@@ -32,10 +32,10 @@ class ResultConverter:
         return [self._value(all_values[i], self._elements[i]) for i in indices]
 
     def _value(self, value: object, element: ElementType | None) -> OrtValue:
-        converted = _to_numpy(value)
-        if isinstance(converted, np.ndarray) and element is not None:
-            return OrtValue(element.from_program(converted), element)
-        return OrtValue(converted)
+        if element is not None and isinstance(value, NDArray):
+            array = np.asarray(value)
+            return OrtValue.of_tensor(element.from_program(array) if element.passed_as else array, element)
+        return OrtValue(_to_numpy(value))
 
 
 def _to_numpy(value: object) -> Any:

@@ -66,6 +66,7 @@ class Session:
         self._inputs_meta, self._outputs_meta = self._file.inputs, self._file.outputs
         self._overridable_initializers = self._file.overridable_initializers
         self._output_names = [output.name for output in self._outputs_meta]
+        self._all_outputs = list(range(len(self._output_names)))
         self._checker = InputChecker(self._inputs_meta, self._overridable_initializers, self._file.scalars)
         self._results = ResultConverter(self._outputs_meta)
         self._set_program(program)
@@ -147,30 +148,51 @@ class Session:
         ``Fail`` if the run fails.
         """
         error: Exception | None = None
-        if run_options is None:
+        if run_options is None or (type(run_options) is RunOptions and not run_options.terminate):
             try:
                 if len(input_feed) == self._direct_inputs:
                     result = self._call(*map(input_feed.__getitem__, self._names))
                     if self._single_output and (not output_names or output_names == self._output_names):
                         return [asarray(result)]
-                    return self._arrays(result, output_names)
+                    results = (result,) if self._single_output else result
+                    return [asarray(results[i]) for i in self._output_indices(output_names)]
             except Exception as e:  # The checked run finds the reason, or converts the inputs.
                 error = e
-        indices, values = self._prepare(output_names, input_feed, run_options)
-        result = self._execute(values, error if _same_values(values, input_feed) else None)
+        result, indices = self._run_checked(output_names, input_feed, run_options, error)
         return [_plain(value) for value in self._results.values(result, indices)]
 
-    def _arrays(self, result: Any, output_names: Sequence[str] | None) -> list[Any]:
-        """Returns the requested results of a direct run."""
-        results = (result,) if self._single_output else result
-        if not output_names or output_names == self._output_names:
-            return [asarray(value) for value in results]
-        return [asarray(results[i]) for i in self._output_indices(output_names)]
+    def _run_ort_values(
+        self,
+        output_names: Sequence[str] | None,
+        feeds: Mapping[str, OrtValue],
+        held: Mapping[str, Any],
+        run_options: RunOptions | None,
+    ) -> list[OrtValue]:
+        """Runs the model on ``OrtValue`` objects, which hold the values ``held``."""
+        if len(held) == self._direct_inputs and (run_options is None or not run_options.terminate):
+            try:
+                result = self._call(*map(held.__getitem__, self._names))
+                return self._results.values(result, self._output_indices(output_names))
+            except Exception:  # The checked run finds the reason.
+                pass
+        return self._results.values(*self._run_checked(output_names, feeds, run_options, None))
+
+    def _run_checked(
+        self,
+        output_names: Sequence[str] | None,
+        feeds: Mapping[str, Any],
+        run_options: RunOptions | None,
+        error: Exception | None,
+    ) -> tuple[object, list[int]]:
+        """Runs the model on checked and converted inputs. ``error`` is that of a direct run on the same inputs, if there was one.
+        Returns the result of the program, and the positions of the requested outputs in it."""
+        indices, values = self._prepare(output_names, feeds, run_options)
+        return self._execute(values, error if _same_values(values, feeds) else None), indices
 
     def _output_indices(self, output_names: Sequence[str] | None) -> list[int]:
         """Returns the positions of outputs. Raises ``TypeError`` for a string, and ``InvalidArgument`` for unknown names."""
-        if not output_names:
-            return list(range(len(self._output_names)))
+        if not output_names or output_names == self._output_names:
+            return self._all_outputs
         if isinstance(output_names, str) or not all(isinstance(name, str) for name in output_names):
             raise TypeError(f"run(): incompatible function arguments: output_names must be a list of str, got {output_names!r}")
         try:
@@ -236,8 +258,8 @@ class Session:
     ) -> list[OrtValue]:
         """Runs the model on ``OrtValue`` objects and returns such objects. Errors are those of :meth:`run`."""
         feeds = {name: value._get_c_value() for name, value in input_dict_ort_values.items()}
-        indices, values = self._prepare(output_names, feeds, run_options)
-        return self._results.values(self._execute(values), indices)
+        held = {name: value._value for name, value in feeds.items()}
+        return self._run_ort_values(output_names, feeds, held, run_options)
 
     def run_with_ortvaluevector(
         self,
