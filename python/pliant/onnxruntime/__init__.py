@@ -23,6 +23,7 @@ from pliant.onnxruntime._enums import (
     OrtMemType,
     OrtSparseFormat,
 )
+from pliant.onnxruntime._inference_session import InferenceSession
 from pliant.onnxruntime._install import install, uninstall
 from pliant.onnxruntime._io_binding import IOBinding
 from pliant.onnxruntime._log import set_default_logger_severity, set_default_logger_verbosity
@@ -46,7 +47,16 @@ from pliant.onnxruntime._process import (
     unregister_execution_provider_library,
 )
 from pliant.onnxruntime._providers import get_all_providers, get_available_providers, get_device
-from pliant.onnxruntime._session import InferenceSession
+from pliant.onnxruntime._unsupported import (
+    AdapterFormat,
+    LoraAdapter,
+    ModelCompiler,
+    OrtEpDevice,
+    OrtExternalInitializerInfo,
+    OrtHardwareDevice,
+    OrtSyncStream,
+    SparseTensor,
+)
 from pliant.onnxruntime._version import API_VERSION as __version__
 
 SessionIOBinding = IOBinding
@@ -56,11 +66,14 @@ version = __version__
 cuda_version = ""
 
 __all__ = [
+    "AdapterFormat",
     "ExecutionMode",
     "ExecutionOrder",
     "GraphOptimizationLevel",
     "IOBinding",
     "InferenceSession",
+    "LoraAdapter",
+    "ModelCompiler",
     "ModelMetadata",
     "NodeArg",
     "OrtAllocatorType",
@@ -68,17 +81,22 @@ __all__ = [
     "OrtDevice",
     "OrtDeviceMemoryType",
     "OrtDeviceVendorId",
+    "OrtEpDevice",
     "OrtExecutionProviderDevicePolicy",
+    "OrtExternalInitializerInfo",
+    "OrtHardwareDevice",
     "OrtHardwareDeviceType",
     "OrtMemType",
     "OrtMemoryInfo",
     "OrtMemoryInfoDeviceType",
     "OrtSparseFormat",
+    "OrtSyncStream",
     "OrtValue",
     "OrtValueVector",
     "RunOptions",
     "SessionIOBinding",
     "SessionOptions",
+    "SparseTensor",
     "__version__",
     "copy_tensors",
     "create_and_register_allocator",

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Self, SupportsIndex, TypeVar, overload
 
 from pliant.onnxruntime._enums import ExecutionMode, ExecutionOrder, GraphOptimizationLevel
-from pliant.onnxruntime._status import Fail, NotImplemented, status_error
+from pliant.onnxruntime._providers import AVAILABLE_PROVIDERS
+from pliant.onnxruntime._status import Fail, InvalidArgument, NotImplemented, status_error
 
 if TYPE_CHECKING:
     from pliant.onnxruntime._ortvalue import OrtValue
@@ -181,12 +182,19 @@ class SessionOptions(_Options):
 
     def add_provider(self, name: str, options: Mapping[str, str]) -> None:
         """Adds an execution provider. Raises ``InvalidArgument`` for one that is not available."""
-        from pliant.onnxruntime._providers import AVAILABLE_PROVIDERS
-        from pliant.onnxruntime._status import InvalidArgument
-
         if name not in AVAILABLE_PROVIDERS:
             raise status_error(InvalidArgument, f"'{name}' is not available; Pliant has {', '.join(AVAILABLE_PROVIDERS)}")
         self._providers.append(_str(name))
+
+    def add_provider_for_devices(self, devices: Sequence[object], options: Mapping[str, str]) -> None:
+        """Raises ``InvalidArgument``: there are no devices of plugins."""
+        raise status_error(InvalidArgument, "Pliant has no devices of plugins: omit add_provider_for_devices to run on the CPU")
+
+    def set_provider_selection_policy(self, policy: object) -> None:
+        """Accepted for compatibility; ignored: sessions run on the CPU."""
+
+    def set_provider_selection_policy_delegate(self, delegate: object) -> None:
+        """Accepted for compatibility; ignored: sessions run on the CPU."""
 
     def has_providers(self) -> bool:
         """Whether ``add_provider`` was called."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,25 +14,17 @@ from pliant.onnxruntime._callbacks import run_in_background
 from pliant.onnxruntime._devices import OrtMemoryInfo
 from pliant.onnxruntime._feeds import InputChecker, require_inputs
 from pliant.onnxruntime._metadata import ModelMetadata, NodeArg, model_metadata
-from pliant.onnxruntime._options import RunOptions, SessionOptions, get_default_session_options
+from pliant.onnxruntime._options import RunOptions, SessionOptions
 from pliant.onnxruntime._ortvalue import OrtValue, OrtValueVector
 from pliant.onnxruntime._profiler import Profiler
 from pliant.onnxruntime._programs import ModelFile, Program, Variant
-from pliant.onnxruntime._providers import (
-    AVAILABLE_PROVIDERS,
-    ProviderArgument,
-    check_and_normalize_provider_args,
-    registered_providers,
-)
 from pliant.onnxruntime._results import ResultConverter
 from pliant.onnxruntime._status import Fail, InvalidArgument, run_error, status_error, status_message
 
 if TYPE_CHECKING:
     from pliant.onnxruntime._io_binding import IOBinding
 
-__all__ = ["InferenceSession", "Session"]
-
-_FALLBACK = list(AVAILABLE_PROVIDERS)
+__all__ = ["Session"]
 
 
 class Session:
@@ -114,6 +105,27 @@ class Session:
     def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
         """Returns where each output lies: in host memory."""
         return [OrtMemoryInfo() for _ in self._outputs_meta]
+
+    def get_input_epdevices(self) -> list[None]:
+        """Returns the plugin that runs each input: none."""
+        return [None for _ in self._inputs_meta]
+
+    def get_provider_graph_assignment_info(self) -> list[Any]:
+        """Returns the parts of the graph that execution providers run: none, because Pliant compiles the whole graph."""
+        return []
+
+    def get_tuning_results(self) -> list[Any]:
+        """Returns the results of tuning: none."""
+        return []
+
+    def set_tuning_results(self, results: object, *, error_on_invalid: bool = False) -> None:
+        """Accepted for compatibility; ignored."""
+
+    def set_ep_dynamic_options(self, options: Mapping[str, str]) -> None:
+        """Accepted for compatibility; ignored."""
+
+    def release_captured_graph(self, graph_annotation_id: int = 0) -> None:
+        """Accepted for compatibility; ignored."""
 
     def get_providers(self) -> list[str]:
         """Returns the execution providers of the session: the CPU's."""
@@ -301,6 +313,12 @@ class Session:
 
         run_in_background(task)
 
+    def create_ortvalue_from_shape_and_type(
+        self, shape: Sequence[int], element_type: Any, device_type: str = "cpu", device_id: int = 0, vendor_id: int = -1
+    ) -> OrtValue:
+        """Creates a tensor without initializing its elements, as ``OrtValue.ortvalue_from_shape_and_type`` does."""
+        return OrtValue.ortvalue_from_shape_and_type(shape, element_type, device_type, device_id, vendor_id)
+
     def io_binding(self) -> IOBinding:
         """Returns an object to which inputs and outputs of runs can be bound."""
         from pliant.onnxruntime._io_binding import IOBinding
@@ -326,81 +344,6 @@ class Session:
     def get_profiling_start_time_ns(self) -> int:
         """Returns the time at which the profile started, on the clock of ``time.monotonic_ns``. 0 without a profile."""
         return 0 if self._profiler is None else self._profiler.start_ns
-
-
-class InferenceSession(Session):
-    """A compiled model, created from a file or from bytes."""
-
-    def __init__(
-        self,
-        path_or_bytes: str | bytes | os.PathLike[str],
-        sess_options: SessionOptions | None = None,
-        providers: ProviderArgument | None = None,
-        provider_options: Sequence[Mapping[Any, Any]] | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """Compiles the ONNX model in a file or in bytes.
-
-        ``providers`` and ``provider_options`` are checked, but the model is always compiled for the CPU. ``kwargs`` other than
-        ``enable_fallback`` are ignored, as in ONNX Runtime.
-
-        Raises ``NoSuchFile``, ``InvalidProtobuf``, ``InvalidGraph`` or ``NotImplemented`` if the model cannot be compiled, and
-        ``TypeError`` for arguments of a wrong type.
-        """
-        super().__init__(enable_fallback=int(kwargs.get("enable_fallback", 1)) == 1)
-        if isinstance(path_or_bytes, str | os.PathLike):
-            self._model_path, self._model_bytes = os.fspath(path_or_bytes), None
-        elif isinstance(path_or_bytes, bytes):
-            self._model_path, self._model_bytes = None, path_or_bytes
-        else:
-            raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
-        if self._model_path == "":
-            raise TypeError("InferenceSession.__init__(): the path is empty")
-        if not (sess_options is None or isinstance(sess_options, SessionOptions)):
-            raise TypeError(f"InferenceSession: sess_options must be SessionOptions, got {sess_options!r}")
-        self._initial_options = get_default_session_options() if sess_options is None else sess_options
-        try:
-            self._create(providers, provider_options)
-        except (ValueError, RuntimeError) as e:
-            if not self._enable_fallback:
-                raise
-            self._create_with_fallback(providers, e)
-
-    def _create(
-        self, providers: ProviderArgument | None, provider_options: Sequence[Mapping[Any, Any]] | None
-    ) -> None:
-        names, _ = check_and_normalize_provider_args(providers, provider_options, AVAILABLE_PROVIDERS)
-        registered = registered_providers(names)
-        self._open(self._initial_options._copy())
-        self._providers = registered
-        self._provider_options = {name: {} for name in registered}
-
-    def _create_with_fallback(self, providers: ProviderArgument | None, error: Exception) -> None:
-        """Prints ONNX Runtime's message and creates the session for the CPU."""
-        print("*************** EP Error ***************")
-        print(f"EP Error {error} when using {providers}")
-        print(f"Falling back to {_FALLBACK} and retrying.")
-        print("****************************************")
-        try:
-            self._create(_FALLBACK, None)
-        except Exception as fallback_error:
-            raise fallback_error from error
-        self.disable_fallback()
-
-    def set_providers(
-        self, providers: ProviderArgument | None = None, provider_options: Sequence[Mapping[Any, Any]] | None = None
-    ) -> None:
-        """Checks execution providers. The model is compiled for the CPU, so the session does not change.
-
-        Raises ``ValueError`` for arguments of another form, and ``RuntimeError`` for unknown names.
-        """
-        names, _ = check_and_normalize_provider_args(providers, provider_options, AVAILABLE_PROVIDERS)
-        self._providers = registered_providers(names)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles the path or the bytes and the options. The model is compiled again when it is loaded."""
-        source = self._model_path if self._model_bytes is None else self._model_bytes
-        return InferenceSession, (source, self._sess_options, self._providers)
 
 
 def _same_values(values: Mapping[str, object], feeds: Mapping[str, object]) -> bool:

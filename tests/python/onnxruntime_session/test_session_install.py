@@ -102,3 +102,12 @@ def test_python_packages_of_onnx_runtime(tmp_path: Path) -> None:
         "print(onnxruntime.get_build_info().split()[0], callable(onnxruntime.datasets.get_example))\n"
     )
     assert run("-m", "pliant.onnxruntime", str(program), cwd=tmp_path) == "Pliant True\n"
+
+
+def test_unsupported_classes_can_be_imported_but_not_used() -> None:
+    from pliant.onnxruntime import LoraAdapter, ModelCompiler, SparseTensor
+    from pliant.onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented
+
+    for use in (lambda: SparseTensor.sparse_coo_from_numpy(), lambda: ModelCompiler(None, "x"), lambda: LoraAdapter()):
+        with pytest.raises(NotImplemented, match="is not supported by pliant.onnxruntime"):
+            use()
