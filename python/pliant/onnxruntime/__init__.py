@@ -26,7 +26,7 @@ from pliant.onnxruntime._enums import (
 from pliant.onnxruntime._inference_session import InferenceSession
 from pliant.onnxruntime._install import install, uninstall
 from pliant.onnxruntime._io_binding import IOBinding
-from pliant.onnxruntime._log import set_default_logger_severity, set_default_logger_verbosity
+from pliant.onnxruntime._log import set_default_logger_callback, set_default_logger_severity, set_default_logger_verbosity
 from pliant.onnxruntime._metadata import ModelMetadata, NodeArg
 from pliant.onnxruntime._options import RunOptions, SessionOptions, set_global_thread_pool_sizes
 from pliant.onnxruntime._ortvalue import OrtValue, OrtValueVector, copy_tensors
@@ -42,7 +42,6 @@ from pliant.onnxruntime._process import (
     preload_dlls,
     print_debug_info,
     register_execution_provider_library,
-    set_default_logger_callback,
     set_seed,
     unregister_execution_provider_library,
 )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-from pliant.onnxruntime._enums import OrtAllocatorType, OrtDeviceMemoryType, OrtMemType
+from pliant.onnxruntime._enums import OrtAllocatorType, OrtDeviceMemoryType, OrtMemoryInfoDeviceType, OrtMemType
 
 __all__ = ["OrtArenaCfg", "OrtDevice", "OrtDeviceVendorId", "OrtMemoryInfo", "check_device", "get_ort_device_type"]
 
@@ -24,6 +25,10 @@ class OrtDeviceVendorId(IntEnum):
     HUAWEI = 0x19E5
     QUALCOMM = 0x5143
     INTEL = 0x8086
+
+
+# The vendors of devices with names of their own.
+_VENDORS = {"cuda": OrtDeviceVendorId.NVIDIA, "dml": OrtDeviceVendorId.MICROSOFT, "cann": OrtDeviceVendorId.HUAWEI}
 
 
 def get_ort_device_type(device_type: str) -> int:
@@ -55,7 +60,9 @@ class OrtDevice:
     @staticmethod
     def make(ort_device_name: str, device_id: int, vendor_id: int = -1) -> OrtDevice:
         """Creates a device from the name of its kind. Raises ``Exception`` for an unknown name."""
-        return OrtDevice(get_ort_device_type(ort_device_name), 0, max(vendor_id, 0), device_id)
+        kind = get_ort_device_type(ort_device_name)
+        vendor = _VENDORS.get(ort_device_name, OrtDeviceVendorId.NONE) if vendor_id < 0 else vendor_id
+        return OrtDevice(kind, 0, vendor, device_id)
 
     def _get_c_device(self) -> OrtDevice:
         return self
@@ -120,20 +127,50 @@ class OrtMemoryInfo:
     """The number of the device."""
     mem_type: OrtMemType = OrtMemType.DEFAULT
     """The kind of memory."""
+    device_mem_type: OrtDeviceMemoryType = OrtDeviceMemoryType.DEFAULT
+    """Who can access the memory."""
+    device_vendor_id: int = 0
+    """The number of the device's vendor."""
 
-    @property
-    def device_mem_type(self) -> OrtDeviceMemoryType:
-        """Who can access the memory."""
-        return OrtDeviceMemoryType.DEFAULT
-
-    @property
-    def device_vendor_id(self) -> int:
-        """The number of the device's vendor."""
-        return 0
+    @staticmethod
+    def create_v2(
+        name: str,
+        device_type: OrtMemoryInfoDeviceType,
+        vendor_id: int,
+        device_id: int,
+        mem_type: OrtDeviceMemoryType,
+        alignment: int,
+        allocator_type: OrtAllocatorType,
+    ) -> OrtMemoryInfo:
+        """Creates a description from all its parts. ``device_type`` and ``alignment`` are ignored."""
+        return OrtMemoryInfo(name, allocator_type, device_id, OrtMemType.DEFAULT, mem_type, vendor_id)
 
 
 class OrtArenaCfg:
     """Settings of an arena allocator, which have no effect in Pliant: ``pliant.runtime.set_memory_limit`` limits memory."""
 
-    def __init__(self, *settings: int | dict[str, int]) -> None:
-        self._settings = settings
+    max_mem: int
+    """The maximum memory in bytes."""
+    arena_extend_strategy: int
+    """How the arena grows."""
+    initial_chunk_size_bytes: int
+    """The size of the first chunk."""
+    max_dead_bytes_per_chunk: int
+    """The unused bytes up to which a chunk is not split."""
+    initial_growth_chunk_size_bytes: int
+    """The size of the second chunk."""
+    max_power_of_two_extend_bytes: int
+    """The maximum size of a chunk."""
+
+    def __init__(self, settings: Mapping[str, int] | int, *others: int) -> None:
+        """Takes a dict, or the first four settings in the order of the attributes. Settings that are not given are -1.
+
+        Raises ``RuntimeError`` for unknown names.
+        """
+        names = list(OrtArenaCfg.__annotations__)
+        given = settings if isinstance(settings, Mapping) else dict(zip(names, (settings, *others), strict=False))
+        for name in given:
+            if name not in names:
+                raise RuntimeError(f"Invalid OrtArenaCfg option: {name}")
+        for name in names:
+            setattr(self, name, given.get(name, -1))

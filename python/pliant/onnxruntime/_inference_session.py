@@ -33,8 +33,9 @@ class InferenceSession(Session):
     ) -> None:
         """Compiles the ONNX model in a file or in bytes.
 
-        ``providers`` and ``provider_options`` are checked, but the model is always compiled for the CPU. ``kwargs`` other than
-        ``enable_fallback`` are ignored, as in ONNX Runtime.
+        ``providers`` and ``provider_options`` are checked, but the model is always compiled for the CPU. ``enable_fallback`` states
+        whether to use the CPU if the providers are invalid. Other keywords are ignored, as in ONNX Runtime. If the environment
+        variable ``ORT_LOAD_CONFIG_FROM_MODEL`` is 1, options in the metadata of the model override ``sess_options``.
 
         Raises ``NoSuchFile``, ``InvalidProtobuf``, ``InvalidGraph`` or ``NotImplemented`` if the model cannot be compiled, and
         ``TypeError`` for arguments of a wrong type.

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Self, SupportsIndex, TypeVar, overload
 
+from pliant.onnxruntime import _log
 from pliant.onnxruntime._enums import ExecutionMode, ExecutionOrder, GraphOptimizationLevel
 from pliant.onnxruntime._providers import AVAILABLE_PROVIDERS
 from pliant.onnxruntime._status import Fail, InvalidArgument, NotImplemented, status_error
@@ -118,7 +119,7 @@ class SessionOptions(_Options):
     execution_order = _Option(ExecutionOrder.DEFAULT, _member(ExecutionOrder), "Without effect.")
     enable_profiling = _Option(False, _bool, "Whether to record the times of runs for ``end_profiling``.")
     profile_file_prefix = _Option("onnxruntime_profile_", _str, "The path of the profile, to which the date is appended.")
-    optimized_model_filepath = _Option("", _str, "Without effect, except for a message: Pliant writes no ONNX files.")
+    optimized_model_filepath = _Option("", _str, "A path to which the session writes the model, as it was passed.")
     log_severity_level = _Option(-1, _int, "The lowest severity of messages, from 0 to 4. -1 is the default severity.")
     log_verbosity_level = _Option(0, _int, "Without effect.")
     logid = _Option("", _str, "A name for messages of the session.")
@@ -199,6 +200,10 @@ class SessionOptions(_Options):
     def has_providers(self) -> bool:
         """Whether ``add_provider`` was called."""
         return bool(self._providers)
+
+    def _log(self, severity: int, message: str) -> None:
+        """Logs a message of the session with these options."""
+        _log.log(severity, message, self.log_severity_level, self.logid)
 
     def _copy(self) -> SessionOptions:
         """Returns options that later changes of these do not affect."""

@@ -114,9 +114,14 @@ class OrtValue:
 
     @classmethod
     def from_dlpack(cls, data: Any, /, *_: bool) -> OrtValue:
-        """Creates a tensor that shares the memory of an object with ``__dlpack__``. Raises ``TypeError`` for other objects."""
-        if not hasattr(data, "__dlpack__"):
-            raise TypeError(f"from_dlpack expected an object with __dlpack__, got {type(data).__name__}")
+        """Creates a tensor that shares the memory of an object with ``__dlpack__`` or of a DLPack capsule.
+
+        Raises ``TypeError`` for other objects.
+        """
+        if type(data).__name__ == "PyCapsule":
+            data = _Capsule(data)
+        elif not hasattr(data, "__dlpack__"):
+            raise TypeError(f"from_dlpack expected an object with __dlpack__ or a DLPack capsule, got {type(data).__name__}")
         return cls(np.asarray(_core.from_dlpack(data)))
 
     def data_ptr(self) -> int:
@@ -218,6 +223,19 @@ class OrtValue:
     def __repr__(self) -> str:
         what = f"{self.data_type()}, {self.shape()}" if self.is_tensor() else _kind_of(self._value)
         return f"<OrtValue: {what}>"
+
+
+class _Capsule:
+    """A DLPack capsule as an object with ``__dlpack__``."""
+
+    def __init__(self, capsule: object) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **_: object) -> object:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
 
 
 class OrtValueVector(Sequence[OrtValue]):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import platform
-from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, SupportsIndex
 
@@ -23,7 +22,6 @@ __all__ = [
     "preload_dlls",
     "print_debug_info",
     "register_execution_provider_library",
-    "set_default_logger_callback",
     "set_seed",
     "unregister_execution_provider_library",
 ]
@@ -36,7 +34,7 @@ def get_version_string() -> str:
 
 def get_build_info() -> str:
     """Returns a text that names Pliant and its version."""
-    return f"Pliant {_pliant_version()}, with the interface of ONNX Runtime {API_VERSION}"
+    return f"Pliant Build Info: version {_pliant_version()}, with the interface of ONNX Runtime {API_VERSION}"
 
 
 def _pliant_version() -> str:
@@ -56,10 +54,6 @@ def print_debug_info() -> None:
 def set_seed(seed: SupportsIndex) -> None:
     """Checks its argument and does nothing: random operators of a model have seeds of their own."""
     operator.index(seed)
-
-
-def set_default_logger_callback(callback: Callable[..., object] | None) -> None:
-    """Does nothing. Messages go to the logger ``pliant.onnxruntime`` of ``logging``, to which handlers can be added."""
 
 
 def has_collective_ops() -> bool:

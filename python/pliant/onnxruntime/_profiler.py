@@ -25,26 +25,16 @@ class Profiler:
 
     def add(self, name: str, start_ns: int, **details: str) -> None:
         """Adds an event that ends now."""
-        now = time.monotonic_ns()
-        self._events.append(
-            {
-                "cat": "Session",
-                "pid": os.getpid(),
-                "tid": threading.get_native_id(),
-                "dur": (now - start_ns) // 1000,
-                "ts": (start_ns - self.start_ns) // 1000,
-                "ph": "X",
-                "name": name,
-                "args": details,
-            }
-        )
+        event = {"cat": "Session", "pid": os.getpid(), "tid": threading.get_native_id()}
+        times = {"dur": (time.monotonic_ns() - start_ns) // 1000, "ts": (start_ns - self.start_ns) // 1000}
+        self._events.append({**event, **times, "ph": "X", "name": name, "args": details})
 
     def write(self) -> str:
-        """Writes the events to a file and returns its path. Returns ``""`` if the profile was already written."""
+        """Writes the events to a file, one a line, and returns its path. Returns ``""`` if the profile was already written."""
         if self._written:
             return ""
         self._written = True
         path = f"{self.prefix}_{time.strftime('%Y-%m-%d_%H-%M-%S')}_{time.time_ns() // 10**6 % 1000}.json"
         with open(path, "w", encoding="utf-8") as file:
-            json.dump(self._events, file, indent=1)
+            file.write("[\n" + ",\n".join(json.dumps(event) for event in self._events) + "\n]\n")
         return path

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -60,7 +63,8 @@ class ModelFile:
 
     def __init__(self, source: str | bytes, options: SessionOptions) -> None:
         """Decodes the file at a path, or bytes. Raises exceptions of ONNX Runtime if that is not possible."""
-        self._options = options
+        self._options, self._source = options, source
+        self._name = "a model in memory" if isinstance(source, bytes) else f"'{source}'"
         self._place = "" if isinstance(source, bytes) else f"Load model from {source} failed:"
         self.file = self._decode(source)
         by_name, by_denotation = options._dims_by_name, options._dims_by_denotation
@@ -75,6 +79,7 @@ class ModelFile:
         self.outputs = args(self.file.outputs)
         self.scalars = frozenset(info.name for info in self.file.inputs if info.shape == [] and info.type.startswith("tensor("))
         self._compiled: dict[Variant, Program] = {}
+        self._lock = threading.Lock()
 
     def _decode(self, source: str | bytes) -> _core.OnnxFile:
         if isinstance(source, bytes):
@@ -101,12 +106,21 @@ class ModelFile:
 
         Raises exceptions of ONNX Runtime if it does not compile.
         """
-        if variant not in self._compiled:
-            try:
-                self._compiled[variant] = self._compile(variant)
-            except PliantError as e:
-                raise import_error(e, self._place) from e
-        return self._compiled[variant]
+        with self._lock:
+            if variant not in self._compiled:
+                try:
+                    self._compiled[variant] = self._compile(variant)
+                except PliantError as e:
+                    raise import_error(e, self._place) from e
+            return self._compiled[variant]
+
+    def write(self, path: str) -> None:
+        """Writes the model as it was passed. Weights in other files stay where they are."""
+        if isinstance(self._source, bytes):
+            with open(path, "wb") as file:
+                file.write(self._source)
+        elif not (os.path.exists(path) and os.path.samefile(self._source, path)):
+            shutil.copyfile(self._source, path)
 
     def _compile(self, variant: Variant) -> Program:
         options = self._options
@@ -119,7 +133,7 @@ class ModelFile:
             allow_specialization=True,
         )
         for text in imported.warnings:
-            _log.log(_log.WARNING, text, options.log_severity_level)
+            options._log(_log.WARNING, text)
         module = imported.module
         if replaced:
             params = {name: np.asarray(array) for name, array in imported.params.items()}
@@ -130,8 +144,10 @@ class ModelFile:
             settings["opt_level"] = _OPT_LEVELS[options.graph_optimization_level]
         if options.intra_op_num_threads > 0:
             settings["threads"] = options.intra_op_num_threads
+        start = time.monotonic()
         self.outputs = outputs_of(self.outputs, module["main"].ret_struct_info)
         model = Model(compile_module(module, None, settings), imported.shape_report)
+        options._log(_log.VERBOSE, f"compiled {self._name} in {time.monotonic() - start:.3f} s")
         return Program(model, tuple(model.input_names))
 
     def _shapes(self, variant: Variant) -> Mapping[str, list[int | str | None]]:

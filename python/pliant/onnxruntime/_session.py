@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from pliant.onnxruntime._callbacks import run_in_background
 from pliant.onnxruntime._devices import OrtMemoryInfo
 from pliant.onnxruntime._feeds import InputChecker, require_inputs
 from pliant.onnxruntime._metadata import ModelMetadata, NodeArg, model_metadata
+from pliant.onnxruntime._model_config import apply_model_config
 from pliant.onnxruntime._options import RunOptions, SessionOptions
 from pliant.onnxruntime._ortvalue import OrtValue, OrtValueVector
 from pliant.onnxruntime._profiler import Profiler
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from pliant.onnxruntime._io_binding import IOBinding
 
 __all__ = ["Session"]
+
+_ASSIGNMENT = "session.record_ep_graph_assignment_info"
 
 
 class Session:
@@ -45,12 +49,14 @@ class Session:
         if options.log_severity_level != -1 and not _log.is_severity(options.log_severity_level):
             level = options.log_severity_level
             raise RuntimeError(f"Invalid session log severity level. Not a valid onnxruntime::logging::Severity value: {level}")
-        self._profiler = Profiler(options.profile_file_prefix) if options.enable_profiling else None
         start = time.monotonic_ns()
         source = self._model_bytes if self._model_bytes is not None else self._model_path
         assert source is not None
         self._sess_options = options
         self._file = ModelFile(source, options)
+        if os.environ.get("ORT_LOAD_CONFIG_FROM_MODEL") == "1":
+            apply_model_config(options, self._file.file.metadata_props)
+        self._profiler = Profiler(options.profile_file_prefix, start) if options.enable_profiling else None
         self._variant = Variant()
         program = self._file.program(self._variant)
         self._model_meta = model_metadata(self._file.file)
@@ -64,8 +70,7 @@ class Session:
         if self._profiler is not None:
             self._profiler.add("session_initialization", start)
         if options.optimized_model_filepath:
-            text = "optimized_model_filepath is ignored: Pliant compiles the model and writes no optimized ONNX file"
-            _log.log(_log.WARNING, text, options.log_severity_level)
+            self._file.write(options.optimized_model_filepath)
 
     def _set_program(self, program: Program) -> None:
         """Prepares direct runs, which pass arrays to the program without checks and conversions: it checks them itself."""
@@ -111,7 +116,12 @@ class Session:
         return [None for _ in self._inputs_meta]
 
     def get_provider_graph_assignment_info(self) -> list[Any]:
-        """Returns the parts of the graph that execution providers run: none, because Pliant compiles the whole graph."""
+        """Returns the parts of the graph that execution providers run: none, because Pliant compiles the whole graph.
+
+        Raises ``Fail``, as ONNX Runtime, unless the options request this information.
+        """
+        if self._sess_options._config.get(_ASSIGNMENT) != "1":
+            raise status_error(Fail, f'Session configuration entry \'{_ASSIGNMENT}\' must be set to "1"')
         return []
 
     def get_tuning_results(self) -> list[Any]:
@@ -257,7 +267,7 @@ class Session:
         except Exception:  # The first error names the dims of the file.
             raise run_error(error) from error
         text = f"dims with equal names differ, so the model was compiled again with independent dims: {error}"
-        _log.log(_log.WARNING, text, self._sess_options.log_severity_level)
+        self._sess_options._log(_log.WARNING, text)
         self._variant = Variant(independent_dims=True)
         self._set_program(self._file.program(self._variant))
         return result

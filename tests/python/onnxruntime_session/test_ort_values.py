@@ -133,4 +133,13 @@ def test_run_with_vectors() -> None:
 
 def test_devices(ort: ModuleType) -> None:
     device = ort.OrtDevice.make("cpu", 0)
-    assert (device.device_type(), device.device_id()) == (0, 0)
+    assert (device.device_type(), device.device_id(), device.device_vendor_id(), device.device_mem_type()) == (0, 0, 0, 0)
+    assert ort.OrtDevice.make("cuda", 1).device_vendor_id() == ort.OrtDeviceVendorId.NVIDIA == 0x10DE
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (), (0, 4)])
+def test_capsules(ort: ModuleType, shape: tuple[int, ...]) -> None:
+    x = np.ones(shape, np.float32)
+    value = ort.OrtValue.from_dlpack(ort.OrtValue.ortvalue_from_numpy(x).__dlpack__())
+    assert value.shape() == list(shape)
+    np.testing.assert_array_equal(value.numpy(), x)

@@ -224,3 +224,85 @@ def test_enumerations(ort: ModuleType) -> None:
     assert int(ort.OrtMemType.DEFAULT) == 0 and ort.OrtMemType.CPU.value == ort.OrtMemType.CPU_OUTPUT.value
     assert str(ort.ExecutionMode.ORT_PARALLEL) == "ExecutionMode.ORT_PARALLEL"
     assert TensorProto.FLOAT == 1
+
+
+def test_callback_of_the_logger(ort: ModuleType) -> None:
+    messages: list[tuple[Any, ...]] = []
+    try:
+        ort.set_default_logger_callback(lambda *arguments: messages.append(arguments), severity=0)
+        options = ort.SessionOptions()
+        options.logid = "mine"
+        ort.InferenceSession(MODEL, options)
+        assert messages and all([type(part) for part in message] == [int, str, str, str, str] for message in messages)
+        ort.set_default_logger_callback(lambda *arguments: 1 / 0, severity=0)
+        ort.InferenceSession(MODEL)
+        for callback, severity in (("text", 0), (print, 5), (print, -1)):
+            with pytest.raises(RuntimeError):
+                ort.set_default_logger_callback(callback, severity=severity)
+    finally:
+        ort.set_default_logger_callback(None)
+        ort.set_default_logger_severity(2 if ort is pliant.onnxruntime else 4)
+
+
+def test_optimized_model(ort: ModuleType, tmp_path: pathlib.Path) -> None:
+    """Pliant writes the model as it was passed, so that an application can load it from there."""
+    (tmp_path / "model.onnx").write_bytes(MODEL)
+    for i, source in enumerate((MODEL, tmp_path / "model.onnx")):
+        options = ort.SessionOptions()
+        options.optimized_model_filepath = str(tmp_path / f"optimized{i}.onnx")
+        ort.InferenceSession(source, options)
+        session = ort.InferenceSession(options.optimized_model_filepath)
+        assert session.run(["w"], {"in/x": [[1, 2]], "in.y": [[3, 4]]})[0].tolist() == [[-4, -6]]
+
+
+def _model_with_options(text: str) -> bytes:
+    from onnx import load_model_from_string
+
+    loaded = load_model_from_string(MODEL)
+    loaded.metadata_props.add(key="ort_config", value=text)
+    data: bytes = loaded.SerializeToString()
+    return data
+
+
+def test_options_in_the_model(ort: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = _model_with_options('{"session_options": {"intra_op_num_threads": 2, "graph_optimization_level": 1}}')
+    assert ort.InferenceSession(file).get_session_options().intra_op_num_threads == 0
+    monkeypatch.setenv("ORT_LOAD_CONFIG_FROM_MODEL", "1")
+    options = ort.InferenceSession(file).get_session_options()
+    assert options.intra_op_num_threads == 2
+    assert options.graph_optimization_level == ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"session_options": {"treads": 2}}', '{"session_options": {"intra_op_num_threads": "a"}}'])
+def test_invalid_options_in_the_model(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    from pliant.onnxruntime.capi.onnxruntime_pybind11_state import Fail
+
+    monkeypatch.setenv("ORT_LOAD_CONFIG_FROM_MODEL", "1")
+    with pytest.raises(Fail, match="ort_config"):
+        pliant.onnxruntime.InferenceSession(_model_with_options(text))
+
+
+def test_allocators(ort: ModuleType) -> None:
+    assert ort.OrtArenaCfg(8, 0, 4, 2).initial_chunk_size_bytes == 4
+    assert ort.OrtArenaCfg({"max_mem": 16, "arena_extend_strategy": 1}).max_mem == 16
+    kind = ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR
+    info = ort.OrtMemoryInfo("Cpu", kind, 0, ort.OrtMemType.DEFAULT)
+    assert (info.name, info.allocator_type, info.device_id, info.device_vendor_id) == ("Cpu", kind, 0, 0)
+    cpu = ort.OrtMemoryInfoDeviceType.CPU
+    info = ort.OrtMemoryInfo.create_v2("Test", cpu, 0, 0, ort.OrtDeviceMemoryType.DEFAULT, 128, kind)
+    assert (info.name, info.mem_type, info.device_mem_type) == ("Test", ort.OrtMemType.DEFAULT, ort.OrtDeviceMemoryType.DEFAULT)
+    if ort is pliant.onnxruntime:
+        ort.create_and_register_allocator(info, None)
+
+
+def test_functions_of_the_process(ort: ModuleType) -> None:
+    ort.set_seed(3)
+    ort.disable_telemetry_events()
+    ort.enable_telemetry_events()
+    assert "Build Info" in ort.get_build_info() and ort.get_version_string() == ort.__version__
+    assert ort.has_collective_ops() is False
+
+
+def test_graph_assignment_needs_an_option(session: Any, state: ModuleType) -> None:
+    with pytest.raises(state.Fail, match="must be set to"):
+        session.get_provider_graph_assignment_info()

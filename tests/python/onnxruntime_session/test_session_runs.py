@@ -69,6 +69,18 @@ def test_results_do_not_change(session: Any) -> None:
     np.testing.assert_array_equal(first, -2 * X)
 
 
+def test_inputs_that_are_outputs_are_copied(ort: ModuleType) -> None:
+    from onnx import helper
+    from session_models import model, tensor
+
+    x = tensor("x", ["n"])
+    session = ort.InferenceSession(model([helper.make_node("Neg", ["x"], ["y"])], [x], [tensor("y", ["n"]), x]))
+    array = np.ones(3, np.float32)
+    negative, same = session.run(None, {"x": array})
+    array[:] = 5
+    assert (negative.tolist(), same.tolist()) == ([-1] * 3, [1] * 3)
+
+
 def test_run_options(ort: ModuleType, session: Any, state: ModuleType) -> None:
     options = ort.RunOptions()
     options.logid = "request 7"
