@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from pliant import _core
+from pliant.error import PliantError
 from pliant.onnxruntime._element_types import ElementType, element_from_numpy, element_of_type
 from pliant.onnxruntime._metadata import NodeArg
 from pliant.onnxruntime._ortvalue import OrtValue
-from pliant.onnxruntime._status import Fail, InvalidArgument, status_error
+from pliant.onnxruntime._status import Fail, InvalidArgument, run_error, status_error
 
 __all__ = ["InputChecker", "require_inputs"]
 
@@ -74,10 +76,8 @@ def _argument(arg: NodeArg, declared: str, value: object) -> object:
     if element is None:
         return value
     array = _tensor(arg.name, element, value)
-    if isinstance(array, np.ndarray):
-        array = _check_dims(arg, array)
-        return element.to_program(array)
-    return array
+    _check_dims(arg, array)
+    return element.to_program(array)
 
 
 def _item(declared: str, name: str, value: object) -> object:
@@ -93,12 +93,12 @@ def _array_of(value: OrtValue) -> object:
         return value._value
 
 
-def _tensor(name: str, element: ElementType, value: object) -> object:
-    """Converts a value to an array of the declared element type. Other objects with DLPack are returned as they are."""
+def _tensor(name: str, element: ElementType, value: object) -> Array:
+    """Converts a value to an array of the declared element type."""
     if isinstance(value, np.ndarray):
         return _native(name, element, value)
     if hasattr(value, "__dlpack__"):
-        return value
+        return _native(name, element, _shared(value))
     if isinstance(value, str | bytes) and element.name != "string":
         raise RuntimeError(f"Input must be a list of dictionaries or a single numpy array for input '{name}'.")
     try:
@@ -120,6 +120,14 @@ def _tensor(name: str, element: ElementType, value: object) -> object:
     return converted
 
 
+def _shared(value: object) -> Array:
+    """Returns an array that shares the memory of an object with DLPack."""
+    try:
+        return np.asarray(_core.from_dlpack(value))
+    except PliantError as e:
+        raise run_error(e) from e
+
+
 def _native(name: str, element: ElementType, array: Array) -> Array:
     """Checks the type of an array and returns it with the byte order of the machine."""
     if not array.dtype.isnative:
@@ -137,10 +145,10 @@ def _wrong_type(actual: str, expected: ElementType) -> Exception:
     return status_error(InvalidArgument, message)
 
 
-def _check_dims(arg: NodeArg, array: Array) -> Array:
+def _check_dims(arg: NodeArg, array: Array) -> None:
     """Checks rank and fixed dims."""
     if not arg.shape:
-        return array
+        return
     if array.ndim != len(arg.shape):
         message = f"Invalid rank for input: {arg.name} Got: {array.ndim} Expected: {len(arg.shape)} "
         raise status_error(InvalidArgument, message + "Please fix either the inputs/outputs or the model.")
@@ -152,4 +160,3 @@ def _check_dims(arg: NodeArg, array: Array) -> Array:
     if wrong:
         message = f"Got invalid dimensions for input: {arg.name} for the following indices\n{''.join(wrong)}"
         raise status_error(InvalidArgument, message + " Please fix either the inputs/outputs or the model.")
-    return array

@@ -16,7 +16,7 @@ from pliant import _core
 from pliant._core import IRModule, Model
 from pliant._model import compile_module
 from pliant.error import PliantError
-from pliant.frontend.onnx import import_with_warnings
+from pliant.frontend.onnx import Imported, import_with_warnings
 from pliant.onnxruntime import _log
 from pliant.onnxruntime._enums import GraphOptimizationLevel
 from pliant.onnxruntime._metadata import NodeArg, node_arg, outputs_of
@@ -25,6 +25,7 @@ from pliant.onnxruntime._status import (
     InvalidProtobuf,
     NoSuchFile,
     NotImplemented,
+    compile_error,
     import_error,
     status_error,
 )
@@ -79,6 +80,7 @@ class ModelFile:
         self.outputs = args(self.file.outputs)
         self.scalars = frozenset(info.name for info in self.file.inputs if info.shape == [] and info.type.startswith("tensor("))
         self._compiled: dict[Variant, Program] = {}
+        self._replaced = [name for name in options._initializers if name in self.file.initializer_names]
         self._lock = threading.Lock()
 
     def _decode(self, source: str | bytes) -> _core.OnnxFile:
@@ -109,9 +111,13 @@ class ModelFile:
         with self._lock:
             if variant not in self._compiled:
                 try:
-                    self._compiled[variant] = self._compile(variant)
+                    imported = self._import(variant)
                 except PliantError as e:
                     raise import_error(e, self._place) from e
+                try:
+                    self._compiled[variant] = self._compile(imported)
+                except PliantError as e:
+                    raise compile_error(e, self._place) from e
             return self._compiled[variant]
 
     def write(self, path: str) -> None:
@@ -122,22 +128,24 @@ class ModelFile:
         elif not (os.path.exists(path) and os.path.samefile(self._source, path)):
             shutil.copyfile(self._source, path)
 
-    def _compile(self, variant: Variant) -> Program:
-        options = self._options
-        replaced = [name for name in options._initializers if name in self.file.initializer_names]
+    def _import(self, variant: Variant) -> Imported:
+        """Imports the model. If initializers are replaced, all of them are parameters of the function."""
         imported = import_with_warnings(
             self.file,
             shape_dict=self._shapes(variant),
-            keep_params_in_input=bool(replaced),
+            keep_params_in_input=bool(self._replaced),
             dynamic_shapes={name: {} for name in sorted(variant.fed_initializers)},
             allow_specialization=True,
         )
         for text in imported.warnings:
-            options._log(_log.WARNING, text)
-        module = imported.module
-        if replaced:
+            self._options._log(_log.WARNING, text)
+        return imported
+
+    def _compile(self, imported: Imported) -> Program:
+        options, module = self._options, imported.module
+        if self._replaced:
             params = {name: np.asarray(array) for name, array in imported.params.items()}
-            params.update((name, options._initializers[name].numpy()) for name in replaced)
+            params.update((name, options._initializers[name].numpy()) for name in self._replaced)
             module = _bind_params(module, list(params.values()))
         settings: dict[str, Any] = {}
         if options.graph_optimization_level in _OPT_LEVELS:

