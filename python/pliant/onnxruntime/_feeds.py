@@ -18,9 +18,11 @@ from pliant.onnxruntime._metadata import NodeArg
 from pliant.onnxruntime._ortvalue import OrtValue
 from pliant.onnxruntime._status import Fail, InvalidArgument, run_error, status_error
 
-__all__ = ["InputChecker", "require_inputs"]
+__all__ = ["InputChecker", "dims_differ", "require_inputs"]
 
 Array = np.ndarray[Any, Any]
+
+_ARITHMETIC = frozenset("+-*/%(")
 
 
 def require_inputs(inputs: Iterable[NodeArg], names: list[str]) -> None:
@@ -28,6 +30,18 @@ def require_inputs(inputs: Iterable[NodeArg], names: list[str]) -> None:
     missing = [arg.name for arg in inputs if arg.name not in names and not arg.type.startswith("optional")]
     if missing:
         raise ValueError(f"Required inputs ({missing}) are missing from input feed ({names}).")
+
+
+def dims_differ(inputs: Iterable[NodeArg], values: Mapping[str, object]) -> bool:
+    """Whether dims with equal names have different sizes, or whether a dim is an arithmetic expression, which may have another
+    value."""
+    sizes: dict[str, int] = {}
+    for arg in inputs:
+        shape = getattr(values[arg.name], "shape", ())
+        for dim, size in zip(arg.shape, shape, strict=False):
+            if isinstance(dim, str) and (sizes.setdefault(dim, size) != size or not _ARITHMETIC.isdisjoint(dim)):
+                return True
+    return False
 
 
 class InputChecker:

@@ -13,7 +13,7 @@ from pliant.error import PliantError, ShapeError
 from pliant.onnxruntime import _log
 from pliant.onnxruntime._callbacks import run_in_background
 from pliant.onnxruntime._devices import OrtMemoryInfo
-from pliant.onnxruntime._feeds import InputChecker, require_inputs
+from pliant.onnxruntime._feeds import InputChecker, dims_differ, require_inputs
 from pliant.onnxruntime._metadata import ModelMetadata, NodeArg, model_metadata
 from pliant.onnxruntime._model_config import apply_model_config
 from pliant.onnxruntime._options import RunOptions, SessionOptions
@@ -257,8 +257,7 @@ class Session:
     def _run_with_independent_dims(self, values: Mapping[str, object], error: ShapeError) -> object:
         """Runs a program in which dims with equal names may differ: ONNX Runtime does not compare them. Later runs of the session
         use this program, too."""
-        names = [dim for arg in self._inputs_meta for dim in arg.shape if isinstance(dim, str)]
-        if self._variant.independent_dims or len(names) < 2:
+        if self._variant.independent_dims or not dims_differ(self._inputs_meta, values):
             raise run_error(error) from error
         fed = frozenset(values).difference(arg.name for arg in self._inputs_meta)
         try:
