@@ -11,7 +11,13 @@ from pliant.onnxruntime._element_types import ElementType, element_of_type
 from pliant.onnxruntime._metadata import NodeArg
 from pliant.onnxruntime._ortvalue import OrtValue
 
-__all__ = ["ResultConverter"]
+__all__ = ["ResultConverter", "writable_array"]
+
+
+def writable_array(value: NDArray) -> np.ndarray[Any, Any]:
+    """Converts a tensor to an array that shares its memory, or copies it if it is a constant of the program."""
+    array = np.asarray(value)
+    return array if array.flags.writeable else array.copy()
 
 
 class ResultConverter:
@@ -33,7 +39,7 @@ class ResultConverter:
 
     def _value(self, value: object, element: ElementType | None) -> OrtValue:
         if element is not None and isinstance(value, NDArray):
-            array = np.asarray(value)
+            array = writable_array(value)
             return OrtValue.of_tensor(element.from_program(array) if element.passed_as else array, element)
         return OrtValue(_to_numpy(value))
 
@@ -41,7 +47,7 @@ class ResultConverter:
 def _to_numpy(value: object) -> Any:
     """Converts a tensor to an array that shares its memory, and a sequence to a list."""
     if isinstance(value, NDArray):
-        return np.asarray(value)
+        return writable_array(value)
     if isinstance(value, tuple):
         return [_to_numpy(item) for item in value]
     return value

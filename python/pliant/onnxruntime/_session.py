@@ -20,7 +20,7 @@ from pliant.onnxruntime._options import RunOptions, SessionOptions
 from pliant.onnxruntime._ortvalue import OrtValue, OrtValueVector
 from pliant.onnxruntime._profiler import Profiler
 from pliant.onnxruntime._programs import ModelFile, Program, Variant
-from pliant.onnxruntime._results import ResultConverter
+from pliant.onnxruntime._results import ResultConverter, writable_array
 from pliant.onnxruntime._status import Fail, InvalidArgument, run_error, status_error, status_message
 
 if TYPE_CHECKING:
@@ -175,9 +175,10 @@ class Session:
                 if len(input_feed) == self._direct_inputs:
                     result = self._call(*map(input_feed.__getitem__, self._names))
                     if self._single_output and (not output_names or output_names == self._output_names):
-                        return [asarray(result)]
+                        array = asarray(result)
+                        return [array if array.flags.writeable else array.copy()]
                     results = (result,) if self._single_output else result
-                    return [asarray(results[i]) for i in self._output_indices(output_names)]
+                    return [writable_array(results[i]) for i in self._output_indices(output_names)]
             except Exception as e:  # The checked run finds the reason, or converts the inputs.
                 error = e
         result, indices = self._run_checked(output_names, input_feed, run_options, error)

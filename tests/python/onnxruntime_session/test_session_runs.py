@@ -81,6 +81,30 @@ def test_inputs_that_are_outputs_are_copied(ort: ModuleType) -> None:
     assert (negative.tolist(), same.tolist()) == ([-1] * 3, [1] * 3)
 
 
+def test_constant_outputs_can_be_changed(ort: ModuleType) -> None:
+    from onnx import helper
+    from session_models import model, tensor
+
+    nodes = [helper.make_node("Identity", ["c"], ["k"]), helper.make_node("Neg", ["x"], ["y"])]
+    outputs = [tensor("k", [3]), tensor("y", ["n"]), tensor("c", [3])]
+    session = ort.InferenceSession(model(nodes, [tensor("x", ["n"])], outputs, {"c": np.arange(3, dtype=np.float32)}))
+    for _ in range(2):
+        results = session.run(None, {"x": np.ones(2, np.float32)})
+        assert [result.tolist() for result in results] == [[0, 1, 2], [-1, -1], [0, 1, 2]]
+        for result in results:
+            result[:] = 9
+
+
+def test_models_without_inputs(ort: ModuleType) -> None:
+    from onnx import helper
+    from session_models import model, tensor
+
+    file = model([helper.make_node("Neg", ["c"], ["y"])], [], [tensor("y", [3])], {"c": np.arange(3, dtype=np.float32)})
+    session = ort.InferenceSession(file)
+    session.run(None, {})[0][:] = 9
+    assert session.get_inputs() == [] and session.run(None, {})[0].tolist() == [0, -1, -2]
+
+
 def test_run_options(ort: ModuleType, session: Any, state: ModuleType) -> None:
     options = ort.RunOptions()
     options.logid = "request 7"
