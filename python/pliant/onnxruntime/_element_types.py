@@ -9,7 +9,7 @@ import numpy as np
 
 from pliant.onnxruntime._status import InvalidArgument, status_error
 
-__all__ = ["ElementType", "element_from_numpy", "element_of_code", "element_of_type"]
+__all__ = ["ElementType", "element_from_numpy", "element_of_code", "element_of_name", "element_of_type"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,8 @@ class ElementType:
         except ImportError as e:
             message = f"No corresponding Numpy type for Tensor Type. {self.name} (it needs the package ml_dtypes)"
             raise RuntimeError(message) from e
-        return np.dtype(getattr(ml_dtypes, self.numpy_name))
+        scalar: type[np.generic] = getattr(ml_dtypes, self.numpy_name)
+        return np.dtype(scalar)
 
     def to_program(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Converts an array of this element type to the type in which the compiled program takes it."""
@@ -114,9 +115,15 @@ def element_from_numpy(dtype: Any) -> ElementType:
     Raises ``RuntimeError``, as ONNX Runtime, for a type that ONNX lacks.
     """
     dtype = np.dtype(dtype)
-    if dtype.kind in "USOT":
-        return _STRING
-    found = _BY_NUMPY_NAME.get(dtype.name)
+    return _STRING if dtype.kind in "USOT" else element_of_name(dtype.name)
+
+
+def element_of_name(name: str) -> ElementType:
+    """Returns the element type with the name of a NumPy type or a type of Pliant, such as ``float32``.
+
+    Raises ``RuntimeError``, as ONNX Runtime, for a type that ONNX lacks.
+    """
+    found = _BY_NUMPY_NAME.get(name)
     if found is None:
-        raise RuntimeError(f"the NumPy type {dtype} can't be converted to an element type of ONNX")
+        raise RuntimeError(f"the type {name} can't be converted to an element type of ONNX")
     return found

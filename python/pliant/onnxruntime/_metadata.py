@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pliant import _core, relax
+from pliant import _core
+from pliant.onnxruntime._element_types import element_of_name
 
 __all__ = ["ModelMetadata", "NodeArg", "model_metadata", "node_arg", "outputs_of"]
 
@@ -77,7 +78,7 @@ def node_arg(info: _core.OnnxValueInfo, sizes: Mapping[str, int], sizes_by_denot
 
 def outputs_of(declared: list[NodeArg], result: Any) -> list[NodeArg]:
     """Completes declared outputs with the inferred type of the program's result. Types of the file prevail."""
-    inferred = result.fields if isinstance(result, relax.TupleStructInfo) and len(declared) != 1 else [result]
+    inferred = result.fields if isinstance(result, _core.relax.TupleStructInfo) and len(declared) != 1 else [result]
     if len(inferred) != len(declared):
         return declared
     return [_completed(output, info) for output, info in zip(declared, inferred, strict=True)]
@@ -85,11 +86,9 @@ def outputs_of(declared: list[NodeArg], result: Any) -> list[NodeArg]:
 
 def _completed(output: NodeArg, inferred: Any) -> NodeArg:
     """Returns an output with the inferred type where the file does not declare one, and with inferred fixed dims."""
-    from pliant.onnxruntime._element_types import element_from_numpy
-
-    if not isinstance(inferred, relax.TensorStructInfo) or not inferred.dtype:
+    if not isinstance(inferred, _core.relax.TensorStructInfo) or not inferred.dtype:
         return output
-    kind = output.type or (f"tensor({inferred.dtype})" if inferred.dtype == "bfloat16" else element_from_numpy(inferred.dtype).tensor_type)
+    kind = output.type or element_of_name(inferred.dtype).tensor_type
     values = getattr(inferred.shape, "values", None)
     if values is None:
         return NodeArg(output.name, kind, output.shape)

@@ -43,7 +43,7 @@ class _Option(Generic[T]):
         value: T = instance._values.get(self._name, self.default)
         return value
 
-    def __set__(self, instance: _Options, value: object) -> None:
+    def __set__(self, instance: _Options, value: T) -> None:
         try:
             instance._values[self._name] = self._parse(value)
         except TypeError as e:

@@ -176,4 +176,5 @@ def _bind_params(module: IRModule, values: list[Any]) -> IRModule:
 
     params = module["main"].params
     bound = dict(zip(params[len(params) - len(values) :], values, strict=True))
-    return relax.transform.BindParams("main", bound)(module)
+    result: IRModule = relax.transform.BindParams("main", bound)(module)
+    return result
