@@ -3,7 +3,6 @@ shape."""
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import html
 import os
@@ -42,6 +41,8 @@ class Model(_core.Model):
 
         The run is not stopped if the task that awaits it is cancelled, but by its ``timeout``.
         """
+        import asyncio  # Imported here, because it takes as long as the rest of this module.
+
         return await asyncio.to_thread(functools.partial(self, *args, **kwargs))
 
     def _repr_html_(self) -> str:

@@ -90,7 +90,10 @@ class InferenceSession(Session):
         names, _ = check_and_normalize_provider_args(providers, provider_options, AVAILABLE_PROVIDERS)
         self._providers = registered_providers(names)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles the path or the bytes and the options. The model is compiled again when it is loaded."""
+    def __getstate__(self) -> dict[str, Any]:
+        """Returns the path or the bytes of the model and the options. The model is compiled again when the session is unpickled."""
         source = self._model_path if self._model_bytes is None else self._model_bytes
-        return InferenceSession, (source, self._sess_options, self._providers)
+        return {"path_or_bytes": source, "sess_options": self._sess_options, "providers": self._providers}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]  # a subclass has methods of its own for its state

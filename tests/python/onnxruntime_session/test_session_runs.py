@@ -227,3 +227,22 @@ def test_sessions_can_be_pickled() -> None:
     session = pliant.onnxruntime.InferenceSession(add_model())
     copy = pickle.loads(pickle.dumps(session))
     np.testing.assert_array_equal(copy.run(["w"], {"in/x": X, "in.y": X})[0], -2 * X)
+
+
+class PicklableSession(pliant.onnxruntime.InferenceSession):
+    """A session as applications define it, because those of ONNX Runtime cannot be pickled."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(content)
+        self.content = content
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"content": self.content}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["content"])  # type: ignore[misc]
+
+
+def test_subclasses_can_be_pickled() -> None:
+    copy = pickle.loads(pickle.dumps(PicklableSession(add_model())))
+    assert type(copy) is PicklableSession and copy.run(["w"], {"in/x": X, "in.y": X})[0].shape == (3, 2)
