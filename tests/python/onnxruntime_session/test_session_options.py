@@ -226,6 +226,7 @@ def test_enumerations(ort: ModuleType) -> None:
     assert TensorProto.FLOAT == 1
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # ONNX Runtime reports errors of callbacks so.
 def test_callback_of_the_logger(ort: ModuleType) -> None:
     messages: list[tuple[Any, ...]] = []
     try:
