@@ -106,7 +106,7 @@ class SessionOptions(_Options):
     Setting an unknown option raises ``AttributeError``, and a value of the wrong type ``TypeError``.
     """
 
-    __slots__ = ("_dims_by_denotation", "_dims_by_name", "_initializers", "_providers")
+    __slots__ = ("_dims_by_denotation", "_dims_by_name", "_initializers", "_load_canceled", "_providers")
 
     intra_op_num_threads = _Option(0, _int, "The threads of parallel loops. 0 or less: as many as the process has CPUs.")
     inter_op_num_threads = _Option(0, _int, "Without effect: nodes run one after another, each with all threads.")
@@ -135,6 +135,7 @@ class SessionOptions(_Options):
         self._dims_by_denotation: dict[str, int] = {}
         self._initializers: dict[str, OrtValue] = {}
         self._providers: list[str] = []
+        self._load_canceled = [False]  # A list, because copies of the options share it.
 
     def add_free_dimension_override_by_name(self, name: str, size: SupportsIndex) -> None:
         """Gives all dims of inputs with this name a fixed size."""
@@ -169,6 +170,18 @@ class SessionOptions(_Options):
             raise RuntimeError("Expecting names and ort_values lists to have equal length")
         for name, value in zip(names, values, strict=True):
             self.add_initializer(name, value)
+
+    def add_external_initializers_from_files_in_memory(
+        self, file_names: Sequence[str], buffers: Sequence[bytes], lengths: Sequence[int]
+    ) -> None:
+        """Raises ``NotImplemented``: pass the path of a model with its data files, or values with ``add_external_initializers``."""
+        message = "data files in memory are not supported: pass the path of the model, or use add_external_initializers"
+        raise status_error(NotImplemented, message)
+
+    def set_load_cancellation_flag(self, cancel: bool) -> None:
+        """Cancels the creation of sessions with these options, also by another thread. It ends with ``ModelLoadCanceled`` before the
+        compilation."""
+        self._load_canceled[0] = bool(cancel)
 
     def register_custom_ops_library(self, path: str) -> None:
         """Raises ``Fail`` if the library does not exist, and ``NotImplemented`` otherwise: Pliant cannot load operators that are
@@ -210,7 +223,7 @@ class SessionOptions(_Options):
         copy = SessionOptions()
         for option in ("_values", "_config", "_dims_by_name", "_dims_by_denotation", "_initializers"):
             setattr(copy, option, dict(getattr(self, option)))
-        copy._providers = list(self._providers)
+        copy._providers, copy._load_canceled = list(self._providers), self._load_canceled
         return copy
 
 

@@ -23,6 +23,7 @@ from pliant.onnxruntime._metadata import NodeArg, node_arg, outputs_of
 from pliant.onnxruntime._status import (
     InvalidArgument,
     InvalidProtobuf,
+    ModelLoadCanceled,
     NoSuchFile,
     NotImplemented,
     compile_error,
@@ -114,6 +115,8 @@ class ModelFile:
                     imported = self._import(variant)
                 except PliantError as e:
                     raise import_error(e, self._place) from e
+                if self._options._load_canceled[0]:
+                    raise status_error(ModelLoadCanceled, "Graph loading canceled due to user request.")
                 try:
                     self._compiled[variant] = self._compile(imported)
                 except PliantError as e:

@@ -217,6 +217,15 @@ def test_session_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr() == ("", "")
 
 
+def test_canceled_creation(ort: ModuleType, state: ModuleType) -> None:
+    options = ort.SessionOptions()
+    options.set_load_cancellation_flag(True)
+    with pytest.raises(state.ModelLoadCanceled, match="canceled due to user request"):
+        ort.InferenceSession(MODEL, options)
+    options.set_load_cancellation_flag(False)
+    ort.InferenceSession(MODEL, options)
+
+
 def test_enumerations(ort: ModuleType) -> None:
     level = ort.GraphOptimizationLevel
     assert [int(getattr(level, name)) for name in ("ORT_DISABLE_ALL", "ORT_ENABLE_BASIC", "ORT_ENABLE_ALL")] == [0, 1, 99]
