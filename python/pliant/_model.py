@@ -71,7 +71,8 @@ def compile(
       bfloat16, which halves their size. On CPUs with tile registers, left operands with at least
       five rows are rounded too. Sums stay float32. This option requires the library kernels.
     - ``seconds``: the time limit of the compilation.
-    - For ONNX models: ``dynamic_shapes``, ``divisible``, ``allow_specialization`` and ``limits``,
+    - For ONNX models: ``dynamic_shapes``, ``divisible``, ``allow_specialization``, ``strict`` and
+      ``limits``,
       as for :func:`pliant.frontend.onnx.from_onnx`.
 
     Raises ``CompileError`` if the program does not compile or exceeds the time limit,
@@ -121,7 +122,7 @@ def compile_module(
         return _core.compile_module(module, settings)
 
 
-ONNX_OPTIONS = ("dynamic_shapes", "divisible", "allow_specialization", "limits")
+ONNX_OPTIONS = ("dynamic_shapes", "divisible", "allow_specialization", "strict", "limits")
 
 
 def _is_onnx(mod: Any) -> bool:

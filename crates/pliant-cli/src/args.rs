@@ -190,9 +190,13 @@ pub struct CheckArgs {
     #[arg(long, value_name = "DIR")]
     pub reduce: Option<PathBuf>,
     /// Allow the import of an ONNX model to specialize declared symbols to a fixed size, and report
-    /// this only as a note; otherwise this is a problem.
+    /// this only as a warning; otherwise this is a problem.
     #[arg(long)]
     pub allow_specialization: bool,
+    /// Report every violation of the ONNX specification as a problem. By default, violations that ONNX Runtime tolerates are
+    /// warnings.
+    #[arg(long)]
+    pub strict: bool,
 }
 
 /// What `pliant compile` writes.

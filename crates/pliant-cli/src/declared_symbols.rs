@@ -43,7 +43,9 @@ pub fn options(model: &onnx::Model, declared: &[Axis]) -> Result<ImportOptions, 
 /// The axes of an input with symbolic sizes, and the texts of these sizes, such as `n * 2`.
 fn symbolic_dims(input: &DeclaredValue) -> impl Iterator<Item = (usize, &str)> {
     input.dims.iter().flatten().enumerate().filter_map(|(axis, dim)| match &dim.size {
-        DeclaredSize::Symbol(text) => Some((axis, &**text)),
+        DeclaredSize::Symbol(text) if text.contains(char::is_alphanumeric) => {
+            Some((axis, text.trim()))
+        }
         _ => None,
     })
 }

@@ -1,6 +1,5 @@
 //! The inputs and outputs of a graph as the model file declares them: names, types and dims, before any conversion.
 
-use crate::dim_symbols::has_name;
 use crate::proto::tensor_proto::DataType;
 use crate::proto::tensor_shape_proto::{Dimension, dimension};
 use crate::proto::type_proto::Value as TypeValue;
@@ -32,9 +31,10 @@ pub struct DeclaredDim {
 pub enum DeclaredSize {
     /// A fixed size.
     Fixed(i64),
-    /// The name of a symbol, or an arithmetic expression over names.
+    /// The text that the file declares for a size that is not fixed: the name of a symbol, an arithmetic expression over names, or
+    /// a text such as `?`, which the import does not take for a name.
     Symbol(String),
-    /// The file declares no size. Negative sizes and names without letters and digits, such as `?`, count as none.
+    /// The file declares no size, an empty text or a negative size.
     Unknown,
 }
 
@@ -91,8 +91,8 @@ fn declared_dims(ty: &TypeProto) -> Option<Vec<DeclaredDim>> {
 fn declared_dim(dim: &Dimension) -> DeclaredDim {
     let size = match &dim.value {
         Some(dimension::Value::DimValue(size)) if *size >= 0 => DeclaredSize::Fixed(*size),
-        Some(dimension::Value::DimParam(text)) if has_name(text) => {
-            DeclaredSize::Symbol(text.trim().to_owned())
+        Some(dimension::Value::DimParam(text)) if !text.is_empty() => {
+            DeclaredSize::Symbol(text.clone())
         }
         _ => DeclaredSize::Unknown,
     };

@@ -38,32 +38,23 @@ pub(crate) struct DimSymbols {
 }
 
 impl DimSymbols {
-    /// Converts the dims of a declared shape to terms. A dim without a name or value becomes a new symbol, named after `owner` and
-    /// the axis.
-    ///
-    /// # Errors
-    /// If a dim is negative.
+    /// Converts the dims of a declared shape to terms. A dim without a name or value, or with a negative value, becomes a new
+    /// symbol, named after `owner` and the axis.
     pub(crate) fn shape_dims(
         &mut self,
         func: &mut Function,
         shape: &TensorShapeProto,
         owner: &str,
-    ) -> Result<Vec<Sym>, Problem> {
-        let mut dims = Vec::with_capacity(shape.dim.len());
-        for (axis, dim) in shape.dim.iter().enumerate() {
-            dims.push(match &dim.value {
-                Some(dimension::Value::DimValue(d)) if *d < 0 => {
-                    let text = format!("'{owner}' declares the negative dim {d} at axis {axis}");
-                    return Err(Problem::invalid(text));
-                }
-                Some(dimension::Value::DimValue(d)) => func.syms.int(*d),
-                Some(dimension::Value::DimParam(text)) if has_name(text) => {
-                    self.parse_dim(func, text.trim())
-                }
-                _ => self.unnamed_symbol(func, owner, axis),
-            });
-        }
-        Ok(dims)
+    ) -> Vec<Sym> {
+        let dims = shape.dim.iter().enumerate();
+        dims.map(|(axis, dim)| match &dim.value {
+            Some(dimension::Value::DimValue(size)) if *size >= 0 => func.syms.int(*size),
+            Some(dimension::Value::DimParam(text)) if has_name(text) => {
+                self.parse_dim(func, text.trim())
+            }
+            _ => self.unnamed_symbol(func, owner, axis),
+        })
+        .collect()
     }
 
     /// Declares the divisors of sizes. A size `n` with the divisor 4 is represented as `n_over_4 * 4`, where `n_over_4` is a

@@ -9,19 +9,21 @@ use crate::import_error::Problem;
 use crate::import_limits::Limits;
 use crate::inlined_node_count;
 use crate::node::label;
-use crate::operator_schemas;
+use crate::operator_schemas::{self, MissingOpset};
 use crate::proto::{FunctionProto, GraphProto, ModelProto, NodeProto};
 
 /// The result of checking whether a graph is well-formed.
 pub(crate) struct GraphCheck {
     /// All violations in the graph, its subgraphs and its functions.
     pub problems: Vec<Problem>,
+    /// The violations that the import tolerates; empty if it is strict.
+    pub tolerated: Vec<Problem>,
     /// Whether the model is within the limits of the import. A model that exceeds them must not be traversed.
     pub within_limits: bool,
 }
 
-/// Checks the graph, its subgraphs and the functions of a model.
-pub(crate) fn check(model: &ModelProto, limits: &Limits) -> GraphCheck {
+/// Checks the graph, its subgraphs and the functions of a model. If `strict` is set, no violation is tolerated.
+pub(crate) fn check(model: &ModelProto, limits: &Limits, strict: bool) -> GraphCheck {
     let mut checker = GraphChecker {
         limits,
         problems: Vec::new(),
@@ -34,7 +36,11 @@ pub(crate) fn check(model: &ModelProto, limits: &Limits) -> GraphCheck {
         checker.problems.push(problem);
         checker.within_limits = false;
     }
-    checker.problems.extend(operator_schemas::check_opsets(model));
+    checker.problems.extend(operator_schemas::check_opset_versions(model));
+    let (required, contributed): (Vec<_>, Vec<_>) = operator_schemas::unimported_domains(model)
+        .partition(|missing| strict || missing.domain.is_empty());
+    checker.problems.extend(required.iter().map(MissingOpset::problem));
+    let tolerated = contributed.iter().map(MissingOpset::problem).collect();
     for function in &model.functions {
         if checker.functions.insert(function_key(function), function).is_some() {
             let name = function_label(function);
@@ -49,7 +55,8 @@ pub(crate) fn check(model: &ModelProto, limits: &Limits) -> GraphCheck {
         checker.function = Some(function);
         checker.check_function(function);
     }
-    GraphCheck { problems: checker.problems, within_limits: checker.within_limits }
+    let GraphChecker { problems, within_limits, .. } = checker;
+    GraphCheck { problems, tolerated, within_limits }
 }
 
 /// The state of the traversal that checks a model.

@@ -68,7 +68,7 @@ use size_symbols::SizeSymbols;
 /// # Errors
 /// All problems that prevent the import, in the order of the nodes.
 pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, ImportError> {
-    let checked = graph_checker::check(&model.proto, &model.limits);
+    let checked = graph_checker::check(&model.proto, &model.limits, options.strict);
     let graph = graph_of(model)?;
     if !checked.problems.is_empty() || !checked.within_limits {
         let mut problems = checked.problems;
@@ -79,6 +79,7 @@ pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Import
     }
     let mut importer = Importer::new(model);
     importer.spans.file = options.file;
+    importer.tolerated = checked.tolerated;
     importer.import_graph(model, graph, options).map_err(|first| {
         let all = all_problems(model, graph, options);
         // The first problem is reported even if the second pass, which collects all problems, finds none.
@@ -89,7 +90,7 @@ pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Import
 /// Imports a model with one node at run time, when the types of the operands are known. The node is
 /// never deferred again, so these imports do not nest. Only the first problem is reported.
 pub(crate) fn import_single_node(model: &Model) -> Result<Imported, ImportError> {
-    let checked = graph_checker::check(&model.proto, &model.limits);
+    let checked = graph_checker::check(&model.proto, &model.limits, false);
     if !checked.problems.is_empty() || !checked.within_limits {
         return Err(ImportError { problems: checked.problems });
     }
@@ -167,6 +168,10 @@ pub(crate) struct Importer<'m> {
     /// shape get the same constant.
     constants: FxHashMap<(usize, Vec<i64>), Expr>,
     pub(crate) problems: Vec<Problem>,
+    /// The violations of the ONNX specification that the import tolerates.
+    tolerated: Vec<Problem>,
+    /// Whether violations that other imports tolerate are problems.
+    strict: bool,
     params: IndexMap<String, Tensor>,
     pub(crate) deadline: ImportDeadline,
     /// The recorder of failed nodes for a report. Without it, only the problems are collected.
@@ -215,6 +220,8 @@ impl<'m> Importer<'m> {
             known_elements: KnownElements::default(),
             constants: FxHashMap::default(),
             problems: Vec::new(),
+            tolerated: Vec::new(),
+            strict: false,
             params: IndexMap::new(),
             deadline: ImportDeadline::new(&model.limits),
             recorder: None,
@@ -269,6 +276,7 @@ impl<'m> Importer<'m> {
         graph: &'m GraphProto,
         options: &ImportOptions,
     ) -> (Option<ConvertedGraph>, Vec<Problem>) {
+        self.strict = options.strict;
         if let Err(problem) = self.symbols.declare_divisors(&options.divisible) {
             self.problems.push(problem);
         }
@@ -276,8 +284,15 @@ impl<'m> Importer<'m> {
         if self.problems.is_empty() {
             self.problems.extend(self.symbols.undeclared_divisible());
         }
-        let notes = self.check_symbol_constraints(options.allow_specialization);
-        (parts, notes)
+        let mut warnings = std::mem::take(&mut self.tolerated);
+        warnings.extend(self.check_symbol_constraints(options.allow_specialization));
+        (parts, warnings)
+    }
+
+    /// Records a violation of the ONNX specification that ONNX Runtime tolerates: a warning, or an error if the import is strict.
+    pub(crate) fn tolerate(&mut self, violation: Problem) {
+        let list = if self.strict { &mut self.problems } else { &mut self.tolerated };
+        list.push(violation);
     }
 
     /// The version of the opset that the model imports for a domain; the newest known version if it imports none.

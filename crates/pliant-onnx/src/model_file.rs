@@ -56,8 +56,8 @@ pub struct ModelMetadata {
     pub producer_version: String,
     /// The namespace of the model, in the form of a reversed domain name.
     pub domain: String,
-    /// The version of the model.
-    pub model_version: i64,
+    /// The version of the model; `None` if the file does not state it.
+    pub model_version: Option<i64>,
     /// The documentation of the model.
     pub doc_string: String,
     /// The name of the main graph.
@@ -189,7 +189,7 @@ impl Model {
             producer_name: proto.producer_name().to_owned(),
             producer_version: proto.producer_version().to_owned(),
             domain: proto.domain().to_owned(),
-            model_version: proto.model_version(),
+            model_version: proto.model_version,
             doc_string: proto.doc_string().to_owned(),
             graph_name: graph.map(|graph| graph.name().to_owned()).unwrap_or_default(),
             graph_doc_string: graph.map(|graph| graph.doc_string().to_owned()).unwrap_or_default(),

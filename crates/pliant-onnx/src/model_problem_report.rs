@@ -29,8 +29,8 @@ pub struct Report {
     pub operators: IndexMap<String, usize>,
     /// The problems that prevent compilation; empty if there are none.
     pub findings: Vec<Finding>,
-    /// Notes about a model that can be compiled.
-    pub notes: Vec<Problem>,
+    /// Problems that do not prevent the compilation.
+    pub warnings: Vec<Problem>,
     /// The checked model, if there are findings.
     model: Option<ModelProto>,
 }
@@ -80,10 +80,11 @@ pub fn check(model: &Model, options: &ImportOptions) -> Report {
         nodes: 0,
         operators: IndexMap::new(),
         findings: Vec::new(),
-        notes: operator_schemas::old_opset_note(model).into_iter().collect(),
+        warnings: operator_schemas::old_opset_note(model).into_iter().collect(),
         model: None,
     };
-    let checked = graph_checker::check(&model.proto, &model.limits);
+    let checked = graph_checker::check(&model.proto, &model.limits, options.strict);
+    report.warnings.extend(checked.tolerated);
     let mut findings = Findings::new();
     for problem in checked.problems {
         add_problem(&mut findings, problem, None);
@@ -91,7 +92,7 @@ pub fn check(model: &Model, options: &ImportOptions) -> Report {
     if let Some(graph) = &model.proto.graph {
         report.count_operators(graph);
         if checked.within_limits {
-            report.notes.extend(conversion_problems(model, graph, options, &mut findings));
+            report.warnings.extend(conversion_problems(model, graph, options, &mut findings));
         }
     }
     report.findings = findings.into_values().collect();
@@ -107,14 +108,14 @@ fn conversion_problems<'m>(
     findings: &mut Findings,
 ) -> Vec<Problem> {
     let mut importer = Importer::recording(model);
-    let (_, notes) = importer.convert_model(graph, options);
+    let (_, warnings) = importer.convert_model(graph, options);
     let (problems, recorder) = importer.into_problems_and_failures();
     let mut failures = recorder.map(|r| r.failures).unwrap_or_default().into_iter().peekable();
     for problem in problems {
         let node_model = failures.next_if(|f| f.problem == problem).and_then(|f| f.node_model);
         add_problem(findings, problem, node_model);
     }
-    notes
+    warnings
 }
 
 fn add_problem(findings: &mut Findings, problem: Problem, node_model: Option<ModelProto>) {
@@ -173,8 +174,8 @@ impl fmt::Display for Report {
             write!(f, ", made by {}", self.producer)?;
         }
         writeln!(f)?;
-        for note in &self.notes {
-            writeln!(f, "note: {note}")?;
+        for warning in &self.warnings {
+            writeln!(f, "warning: {warning}")?;
         }
         if self.is_ok() {
             return writeln!(f, "ok: the whole model can be compiled");

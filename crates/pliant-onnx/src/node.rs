@@ -10,7 +10,7 @@ use pliant_tensor::Tensor;
 
 pub(crate) use emit_operator_calls::{infer_problem, ints_attr};
 
-use crate::graph_import::Importer;
+use crate::graph_import::{Importer, operator_name};
 use crate::import_error::Problem;
 use crate::imported_value::{SymTensor, Value};
 use crate::node_attributes::AttrReader;
@@ -50,6 +50,12 @@ impl<'n, 'm> Node<'n, 'm> {
         inputs: Vec<Value>,
     ) -> Self {
         Node { importer, proto, opset, inputs }
+    }
+
+    /// Records that the node violates the ONNX specification in a way that ONNX Runtime tolerates, too.
+    pub(crate) fn tolerate(&mut self, violation: Problem) {
+        let violation = violation.at_node(&label(self.proto), &operator_name(self.proto));
+        self.importer.tolerate(violation);
     }
 
     /// A reader of the node's attributes.

@@ -266,8 +266,8 @@ fn missing_input(signature: &Signature, inputs: &[String]) -> Option<usize> {
 
 const CONVERT_HELP: &str = "onnx.version_converter converts a model to another opset";
 
-/// Checks that the opset versions that a model imports are known, and that all used domains are imported.
-pub(crate) fn check_opsets(model: &ModelProto) -> Vec<Problem> {
+/// Checks that the opset versions that a model imports are known.
+pub(crate) fn check_opset_versions(model: &ModelProto) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut declared = FxHashSet::default();
     for import in &model.opset_import {
@@ -289,19 +289,44 @@ pub(crate) fn check_opsets(model: &ModelProto) -> Vec<Problem> {
         );
         problems.push(Problem::unsupported(message).with_help(CONVERT_HELP));
     }
-    let mut used = Vec::new();
-    if let Some(graph) = &model.graph {
-        domains_of(&graph.node, &mut used);
-    }
-    report_unimported_domains(&used, &declared, "the model", &mut problems);
-    for function in &model.functions {
-        let declared =
-            function.opset_import.iter().map(|o| normalized_domain(o.domain())).collect();
-        let mut used = Vec::new();
-        domains_of(&function.node, &mut used);
-        report_unimported_domains(&used, &declared, &function_label(function), &mut problems);
-    }
     problems
+}
+
+/// A known domain whose operators a model or a function uses without an opset import.
+pub(crate) struct MissingOpset<'m> {
+    /// The domain; empty for ONNX's own.
+    pub domain: &'m str,
+    /// The model or the function, as the subject of a sentence.
+    owner: String,
+}
+
+impl MissingOpset<'_> {
+    /// The problem that describes the missing opset import.
+    pub fn problem(&self) -> Problem {
+        let MissingOpset { domain, owner } = self;
+        let operators = if domain.is_empty() { "ONNX's own operators" } else { domain };
+        let message =
+            format!("{owner} uses {operators}, but does not import an opset of it (opset_import)");
+        Problem::invalid(message).with_help(format!(
+            "add onnx.helper.make_opsetid(\"{domain}\", VERSION) to opset_import"
+        ))
+    }
+}
+
+/// Returns the known domains that nodes use without an opset import. Domains of user-registered operators have no versions.
+pub(crate) fn unimported_domains(model: &ModelProto) -> impl Iterator<Item = MissingOpset<'_>> {
+    let graph =
+        model.graph.iter().map(|graph| ("the model".to_owned(), &graph.node, &model.opset_import));
+    let functions = model.functions.iter();
+    let functions = functions.map(|f| (function_label(f), &f.node, &f.opset_import));
+    graph.chain(functions).flat_map(|(owner, nodes, imports)| {
+        let declared: FxHashSet<&str> =
+            imports.iter().map(|opset| normalized_domain(opset.domain())).collect();
+        let mut used = Vec::new();
+        domains_of(nodes, &mut used);
+        used.retain(|domain| !declared.contains(domain) && table().newest.contains_key(*domain));
+        used.into_iter().map(move |domain| MissingOpset { domain, owner: owner.clone() })
+    })
 }
 
 /// Creates a note about a model whose opset is older than [`OLDEST_TESTED`].
@@ -315,24 +340,6 @@ pub(crate) fn old_opset_note(model: &Model) -> Option<Problem> {
 
 fn function_label(function: &FunctionProto) -> String {
     format!("function '{}'", function.name())
-}
-
-/// Reports the known domains that nodes use without an opset import. Domains of user-registered operators have no versions.
-fn report_unimported_domains(
-    used: &[&str],
-    declared: &FxHashSet<&str>,
-    owner: &str,
-    problems: &mut Vec<Problem>,
-) {
-    let known = |d: &&&str| table().newest.contains_key(**d);
-    for domain in used.iter().filter(|d| !declared.contains(**d)).filter(known) {
-        let what = if domain.is_empty() { "ONNX's own operators" } else { domain };
-        let message =
-            format!("{owner} uses {what}, but does not import an opset of it (opset_import)");
-        problems.push(Problem::invalid(message).with_help(format!(
-            "add onnx.helper.make_opsetid(\"{domain}\", VERSION) to opset_import"
-        )));
-    }
 }
 
 /// Adds the domains of nodes, including those of their subgraphs, to `used`, without duplicates.

@@ -78,7 +78,7 @@ impl OnnxFile {
     }
 
     #[getter]
-    fn model_version(&self) -> i64 {
+    fn model_version(&self) -> Option<i64> {
         self.0.metadata().model_version
     }
 

@@ -52,6 +52,7 @@ pub fn import_onnx<'py>(
         dynamic: dynamic_dims(facts.dynamic),
         divisible: facts.divisible.into_iter().collect(),
         allow_specialization: facts.allow_specialization,
+        strict: facts.strict,
         file: Some(add_graph("an ONNX model")),
         ..ImportOptions::default()
     };
@@ -80,6 +81,7 @@ pub struct ShapeFacts {
     dynamic: Vec<(String, Vec<DeclaredDim>)>,
     divisible: Vec<(String, i64)>,
     allow_specialization: bool,
+    strict: bool,
 }
 
 fn dynamic_dims(
@@ -117,16 +119,17 @@ type CheckResult<'py> = (Vec<Finding>, Bound<'py, PyDict>, String, Vec<PathBuf>)
 /// Checks an ONNX model. Returns its findings, its operators with their counts, and the report as text. If `reduce` is a directory,
 /// writes a minimal model for each finding into it, and also returns the paths of these models.
 #[pyfunction]
-#[pyo3(signature = (source, reduce=None, limits=None, allow_specialization=false))]
+#[pyo3(signature = (source, reduce=None, limits=None, allow_specialization=false, strict=false))]
 pub fn check_onnx<'py>(
     py: Python<'py>,
     source: &Bound<'py, PyAny>,
     reduce: Option<PathBuf>,
     limits: Option<Bound<'py, PyDict>>,
     allow_specialization: bool,
+    strict: bool,
 ) -> Result<CheckResult<'py>> {
     let model = open(source, limits.as_ref())?;
-    let options = ImportOptions { allow_specialization, ..ImportOptions::default() };
+    let options = ImportOptions { allow_specialization, strict, ..ImportOptions::default() };
     let report = run_detached(py, || Ok(onnx::check(&model, &options)))?;
     let files = match reduce {
         Some(dir) => report.write_reduced(&dir).map_err(PyErr::from)?,

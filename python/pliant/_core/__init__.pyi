@@ -1260,8 +1260,8 @@ class OnnxFile:
         """The namespace of the model."""
 
     @property
-    def model_version(self) -> int:
-        """The version of the model."""
+    def model_version(self) -> int | None:
+        """The version of the model; `None` if the file does not state it."""
 
     @property
     def doc_string(self) -> str:
@@ -1309,7 +1309,7 @@ def import_onnx(source: str | bytes | OnnxFile, keep_params: bool = False, shape
     features.
     """
 
-def check_onnx(source: str | bytes | OnnxFile, reduce: str | PathLike[str] | None = None, limits: dict[str, Any] | None = None, allow_specialization: bool = False) -> tuple[list[tuple[str, str, str, str | None, list[str]]], dict[str, int], str, list[PathLike[str]]]:
+def check_onnx(source: str | bytes | OnnxFile, reduce: str | PathLike[str] | None = None, limits: dict[str, Any] | None = None, allow_specialization: bool = False, strict: bool = False) -> tuple[list[tuple[str, str, str, str | None, list[str]]], dict[str, int], str, list[PathLike[str]]]:
     """Checks an ONNX model. Returns its findings, its operators with their counts, the report as
     text, and the paths of the reduced models, which are written into the directory `reduce`. Raises
     `CompileError` if the file is not an ONNX model or exceeds a limit."""

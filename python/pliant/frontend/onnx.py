@@ -77,6 +77,7 @@ def from_onnx(
     dynamic_shapes: Mapping[str, Any] | None = None,
     divisible: Mapping[str, int] | None = None,
     allow_specialization: bool = False,
+    strict: bool = False,
 ) -> IRModule:
     """Imports an ONNX model. Its graph becomes the function ``main``.
 
@@ -97,6 +98,9 @@ def from_onnx(
     the node, the path of the symbol and the origin of the size. With ``allow_specialization=True``,
     this is only a warning. Names of dims in the file (``dim_param``) also declare symbols.
 
+    Violations of the ONNX specification that ONNX Runtime tolerates, such as a negative dim of an input or a wrong shape of an
+    intermediate value, are warnings. With ``strict=True``, they are errors.
+
     Raises ``CompileError`` for a file that violates ONNX's rules or exceeds a limit, and for unknown names of inputs and symbols.
     Raises ``UnsupportedError`` for unsupported features, with all affected nodes. Raises ``TypeError`` or ``ValueError`` for
     other invalid arguments. ``opset`` must not be given.
@@ -113,6 +117,7 @@ def from_onnx(
         dynamic_shapes=dynamic_shapes,
         divisible=divisible,
         allow_specialization=allow_specialization,
+        strict=strict,
     )
     return module
 
@@ -127,6 +132,7 @@ def import_model(
     dynamic_shapes: Mapping[str, Any] | None = None,
     divisible: Mapping[str, int] | None = None,
     allow_specialization: bool = False,
+    strict: bool = False,
 ) -> tuple[IRModule, str]:
     """Imports an ONNX model. Returns the module and the text that ``Model.explain_shapes`` prints. The arguments are
     those of :func:`from_onnx`. Warnings of the import are Python warnings."""
@@ -139,6 +145,7 @@ def import_model(
         dynamic_shapes=dynamic_shapes,
         divisible=divisible,
         allow_specialization=allow_specialization,
+        strict=strict,
     )
     for text in imported.warnings:
         warnings.warn(text, stacklevel=3)
@@ -171,11 +178,13 @@ def import_with_warnings(
     dynamic_shapes: Mapping[str, Any] | None = None,
     divisible: Mapping[str, int] | None = None,
     allow_specialization: bool = False,
+    strict: bool = False,
 ) -> Imported:
     """Imports an ONNX model and returns its warnings. The arguments are those of :func:`from_onnx`."""
     source, bounds = source_of(model), _limits(limits)
-    if not isinstance(allow_specialization, bool):
-        raise TypeError(f"allow_specialization: expected True or False, got {allow_specialization!r}")
+    for option, value in (("allow_specialization", allow_specialization), ("strict", strict)):
+        if not isinstance(value, bool):
+            raise TypeError(f"{option}: expected True or False, got {value!r}")
     given = _mapping("shape_dict", shape_dict, "dims of inputs by name")
     shapes = {name: _dims(name, dims) for name, dims in given.items()}
     dynamic = _mapping("dynamic_shapes", dynamic_shapes, "dims of inputs by name")
@@ -183,6 +192,7 @@ def import_with_warnings(
         "dynamic": [(name, declared_dims(name, dims)) for name, dims in dynamic.items()],
         "divisible": list(_divisors(divisible).items()),
         "allow_specialization": allow_specialization,
+        "strict": strict,
     }
     dtypes = {} if isinstance(dtype_dict, str) else dict(_mapping("dtype_dict", dtype_dict, "element types by name"))
     if isinstance(dtype_dict, str):
@@ -366,17 +376,19 @@ def check(
     limits: Limits | None = None,
     *,
     allow_specialization: bool = False,
+    strict: bool = False,
 ) -> Report:
     """Reports everything that prevents the compilation of a model: unsupported operators,
     attributes and element types with their nodes, and violations of ONNX's rules.
 
     Nodes after a failing node are checked as far as the file declares the types of their inputs. ``reduce`` may be a directory,
     into which a minimal model is written for each finding. A declared symbol for which the model requires a fixed size is a
-    finding. With ``allow_specialization=True``, it is only a note in the text.
+    finding. With ``allow_specialization=True``, it is only a warning in the text. With ``strict=True``, violations of the ONNX
+    specification that ONNX Runtime tolerates are findings, too; otherwise they are warnings in the text.
 
     Raises ``CompileError`` if the file cannot be read, is not an ONNX model or exceeds a limit.
     """
-    found, counts, text, files = _core.check_onnx(source_of(model), reduce, _limits(limits), allow_specialization)
+    found, counts, text, files = _core.check_onnx(source_of(model), reduce, _limits(limits), allow_specialization, strict)
     return Report([Finding(*f) for f in found], counts, text, [Path(f) for f in files])
 
 

@@ -21,6 +21,8 @@ FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
 ATTACKS: dict[str, tuple[Callable[[], ModelProto | bytes], str]] = {}
 CORPUS: dict[str, Callable[[], ModelProto]] = {}
+TOLERATED: dict[str, str] = {}
+"""The models of the corpus that violate the ONNX specification, with words of the warning."""
 
 
 def node(op: str, inputs: str, outputs: str, **attrs: Any) -> NodeProto:
@@ -54,6 +56,17 @@ def attack(words: str) -> Callable[[Callable[[], ModelProto | bytes]], Callable[
 def corpus(make: Callable[[], ModelProto]) -> Callable[[], ModelProto]:
     CORPUS[make.__name__] = make
     return make
+
+
+def tolerated(words: str) -> Callable[[Callable[[], ModelProto]], Callable[[], ModelProto]]:
+    """Marks a model of the corpus that violates the ONNX specification. It is imported with a warning, but rejected if the import is
+    strict."""
+
+    def note(make: Callable[[], ModelProto]) -> Callable[[], ModelProto]:
+        TOLERATED[make.__name__] = words
+        return corpus(make)
+
+    return note
 
 
 def with_weight(change: Callable[[TensorProto], None]) -> ModelProto:
@@ -118,11 +131,6 @@ def a_weight_of_a_petabyte() -> ModelProto:
 @attack("is not the code of an ONNX element type")
 def unknown_element_type() -> ModelProto:
     return with_weight(lambda w: setattr(w, "data_type", 77))
-
-
-@attack("negative dim -1")
-def negative_dim_of_an_input() -> ModelProto:
-    return model([node("Relu", "x", "y")], inputs={"x": [-1, 4]})
 
 
 @attack("cycle")
@@ -222,13 +230,6 @@ def no_opset() -> ModelProto:
 def an_output_of_another_type() -> ModelProto:
     made = model([node("Relu", "x", "y")])
     made.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", INT64, ["n", 4]))
-    return made
-
-
-@attack("'t' is declared as [7, 7, 7], but is [?, 4]")
-def a_value_of_another_shape() -> ModelProto:
-    made = model([node("Relu", "x", "t"), node("Neg", "t", "y")])
-    made.graph.value_info.append(helper.make_tensor_value_info("t", FLOAT, [7, 7, 7]))
     return made
 
 
@@ -442,6 +443,36 @@ def functions() -> ModelProto:
 def indices() -> ModelProto:
     nodes = [node("Gather", "table i", "a", axis=0), node("Transpose", "a", "b", perm=[1, 0]), node("Cast", "b", "y", to=INT64)]
     return model(nodes, inputs={"i": (INT64, ["n"])}, constants={"table": np.arange(12, dtype=np.float32).reshape(4, 3)})
+
+
+@tolerated("input 'x' declares the negative size -1 for dim 0")
+def negative_dim_of_an_input() -> ModelProto:
+    return model([node("Relu", "x", "y")], inputs={"x": [-1, 4]})
+
+
+@tolerated("'t' is declared as [7, 7, 7], but is [?, 4]")
+def intermediate_value_of_another_shape() -> ModelProto:
+    made = model([node("Relu", "x", "t"), node("Neg", "t", "y")])
+    made.graph.value_info.append(helper.make_tensor_value_info("t", FLOAT, [7, 7, 7]))
+    return made
+
+
+@tolerated("'y' is declared as [1, 8], but is [?, 1, 4]")
+def output_of_another_rank() -> ModelProto:
+    made = model([node("Reshape", "x s", "y")], constants={"s": np.array([-1, 1, 4])})
+    made.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", FLOAT, [1, 8]))
+    return made
+
+
+@tolerated("the model uses com.microsoft, but does not import an opset of it")
+def contributed_domain_without_an_opset() -> ModelProto:
+    return model([node("Gelu", "x", "y", domain="com.microsoft")])
+
+
+@tolerated("the signal (input 0) has 2 dims, but must have 3")
+def stft_of_signals_with_two_dims() -> ModelProto:
+    constants = {"step": np.array(4), "window": np.ones(8, np.float32)}
+    return model([node("STFT", "x step window", "y")], inputs={"x": ["n", 64]}, constants=constants)
 
 
 # ---- files ----

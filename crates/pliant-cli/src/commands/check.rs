@@ -33,8 +33,8 @@ fn check_script(file: &Path, out: &mut dyn Write) -> Result<(), Failure> {
 
 fn check_onnx(args: &CheckArgs, file: &Path, out: &mut dyn Write) -> Result<(), Failure> {
     let model = program_loading::open_onnx(file)?;
-    let allow_specialization = args.allow_specialization;
-    let options = ImportOptions { allow_specialization, ..ImportOptions::default() };
+    let CheckArgs { allow_specialization, strict, .. } = *args;
+    let options = ImportOptions { allow_specialization, strict, ..ImportOptions::default() };
     let report = onnx::check(&model, &options);
     write!(out, "{}: {report}", file.display())?;
     if let Some(dir) = &args.reduce {

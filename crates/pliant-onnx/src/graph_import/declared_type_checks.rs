@@ -17,8 +17,9 @@ use crate::proto::{NodeProto, TensorShapeProto};
 type InferredType = (Option<i32>, Option<Vec<Option<i64>>>);
 
 impl Importer<'_> {
-    /// Checks the inferred type of a node's output against the type that the file declares. A contradiction is reported as a
-    /// problem. If the inferred rank is unknown, the result is cast to the declared rank. Returns the output.
+    /// Checks the inferred type of a node's output against the type that the file declares. Another element type is a problem;
+    /// another shape is tolerated, and the inferred shape is used. If the inferred rank is unknown, the result is cast to the
+    /// declared rank. Returns the output.
     pub(super) fn check_declared_type(
         &mut self,
         node: &NodeProto,
@@ -34,12 +35,18 @@ impl Importer<'_> {
             // The types of sequences and optionals are checked with their contents.
             _ => return value,
         };
-        if let Some(contradiction) =
-            self.contradiction(&format!("output '{name}'"), &value, declared)
-        {
-            let problem = Problem::invalid(contradiction);
+        let subject = format!("output '{name}'");
+        let problem = |contradiction: String| {
             let help = "the declaration in the file is wrong: infer the types again (onnx.shape_inference)";
-            self.problems.push(problem.with_help(help).at_node(&label(node), &operator_name(node)));
+            let problem = Problem::invalid(contradiction).with_help(help);
+            problem.at_node(&label(node), &operator_name(node))
+        };
+        if let Some(contradiction) = self.element_type_contradiction(&subject, &value, declared) {
+            self.problems.push(problem(contradiction));
+            return value;
+        }
+        if let Some(contradiction) = self.shape_contradiction(&subject, &value, declared) {
+            self.tolerate(problem(contradiction));
             return value;
         }
         match (&value, &declared.shape) {
@@ -74,35 +81,32 @@ impl Importer<'_> {
         }
     }
 
-    /// Describes the contradiction between the inferred and the declared type of a value, which `subject` names. `None` if there
-    /// is none.
-    pub(super) fn contradiction(
+    /// Describes the contradiction between the inferred and the declared element type of a value, which `subject` names. `None` if
+    /// there is none.
+    pub(super) fn element_type_contradiction(
         &self,
         subject: &str,
         value: &Value,
         declared: &TensorType,
     ) -> Option<String> {
-        let (code, dims) = self.type_of(value)?;
-        let text = |code: i32| {
-            initializer_tensors::program_dtype(code).map_or_else(
-                |_| DataType::try_from(code).map_or("unknown", |d| d.as_str_name()).to_lowercase(),
-                |d| d.to_string(),
-            )
-        };
         let wanted = declared.elem_type();
-        if let Some(code) = code.filter(|&c| wanted != 0 && c != wanted) {
-            let small = |c: i32| crate::subbyte_types::narrow_type(i64::from(c));
-            let name =
-                |c: i32| small(c).map_or_else(|| text(c), |d| d.as_str_name().to_lowercase());
-            return Some(format!(
-                "{subject} is declared as {}, but is {}",
-                name(wanted),
-                name(code)
-            ));
-        }
-        let (dims, shape) = (dims.filter(|_| self.declared_sizes)?, declared.shape.as_ref()?);
+        let actual = self.type_of(value)?.0.filter(|&code| wanted != 0 && code != wanted)?;
+        let (wanted, actual) = (element_type_name(wanted), element_type_name(actual));
+        Some(format!("{subject} is declared as {wanted}, but is {actual}"))
+    }
+
+    /// Describes the contradiction between the inferred and the declared shape of a value, which `subject` names. `None` if there
+    /// is none.
+    pub(super) fn shape_contradiction(
+        &self,
+        subject: &str,
+        value: &Value,
+        declared: &TensorType,
+    ) -> Option<String> {
+        let dims = self.type_of(value)?.1.filter(|_| self.declared_sizes)?;
+        let shape = declared.shape.as_ref()?;
         let size = |d: &Option<dimension::Value>| match d {
-            Some(dimension::Value::DimValue(size)) => Some(*size),
+            Some(dimension::Value::DimValue(size)) if *size >= 0 => Some(*size),
             _ => None,
         };
         let differs = dims.len() != shape.dim.len()
@@ -160,4 +164,16 @@ fn dims_text(shape: &TensorShapeProto) -> String {
         None => "?".into(),
     };
     shape.dim.iter().map(|d| text(&d.value)).collect::<Vec<_>>().join(", ")
+}
+
+/// The name of an element type in messages, such as `float32` for ONNX's code 1.
+fn element_type_name(code: i32) -> String {
+    let onnx_name = |ty: DataType| ty.as_str_name().to_lowercase();
+    if let Some(narrow) = crate::subbyte_types::narrow_type(i64::from(code)) {
+        return onnx_name(narrow);
+    }
+    initializer_tensors::program_dtype(code).map_or_else(
+        |_| DataType::try_from(code).map_or("unknown".to_owned(), onnx_name),
+        |dtype| dtype.to_string(),
+    )
 }

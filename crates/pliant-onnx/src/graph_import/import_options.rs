@@ -45,6 +45,9 @@ pub struct ImportOptions {
     /// Whether the model may restrict declared symbols to few sizes, including symbols that the
     /// file declares. If so, each restriction is reported as a warning instead of an error.
     pub allow_specialization: bool,
+    /// Whether every violation of the ONNX specification is an error. By default, violations that ONNX Runtime tolerates, such as a
+    /// negative dim of an input, are warnings.
+    pub strict: bool,
     /// The file to which the source locations of the imported nodes refer, registered in a [`pliant_diag::SourceMap`]. The text of
     /// this file is [`Imported::nodes`].
     pub file: Option<FileId>,

@@ -238,10 +238,26 @@ impl<'m> Importer<'m> {
                 TypeData::tensor(dims, dtype)
             }
             (None, Some(shape)) => {
-                TypeData::tensor(self.symbols.shape_dims(func, shape, name)?, dtype)
+                let dims = self.symbols.shape_dims(func, shape, name);
+                self.tolerate_negative_dims(name, shape);
+                TypeData::tensor(dims, dtype)
             }
             (None, None) => TypeData::tensor_unknown(dtype),
         })
+    }
+
+    /// Records each negative dim in the declared shape of an input. Exporters write -1 for an unknown size.
+    fn tolerate_negative_dims(&mut self, name: &str, shape: &TensorShapeProto) {
+        for (axis, dim) in shape.dim.iter().enumerate() {
+            if let Some(dimension::Value::DimValue(size)) = dim.value
+                && size < 0
+            {
+                let text =
+                    format!("input '{name}' declares the negative size {size} for dim {axis}");
+                let help = "declare a name (dim_param) for a dim of unknown size";
+                self.tolerate(Problem::invalid(text).with_help(help));
+            }
+        }
     }
 
     /// Replaces dims of an input by the dims that the user declares for single axes in the option `dynamic`.
@@ -361,7 +377,9 @@ impl<'m> Importer<'m> {
                 };
             let declared_dims = declared.get(proto.name()).and_then(|info| tensor_type(info));
             if let Some(contradiction) = declared_dims.and_then(|declared_dims| {
-                self.contradiction(&format!("input '{}'", proto.name()), &value, declared_dims)
+                let subject = format!("input '{}'", proto.name());
+                self.element_type_contradiction(&subject, &value, declared_dims)
+                    .or_else(|| self.shape_contradiction(&subject, &value, declared_dims))
             }) {
                 let message = format!("{contradiction} in its initializer");
                 self.problems.push(Problem::invalid(message));

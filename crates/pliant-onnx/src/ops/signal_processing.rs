@@ -147,7 +147,14 @@ fn real_inverse(n: &mut Node<'_, '_>, x: Expr) -> ConvertResult {
 
 fn stft(n: &mut Node<'_, '_>) -> ConvertResult {
     let onesided = n.attrs().int("onesided")?.unwrap_or(1) != 0;
-    let signal = n.tensor(0)?;
+    let mut signal = n.tensor(0)?;
+    if n.rank(signal)? == 2 {
+        let text =
+            "the signal (input 0) has 2 dims, but must have 3: (batch, samples, 1) if it is real";
+        n.tolerate(Problem::invalid(text).with_help("add a last dim of size 1 with Unsqueeze"));
+        let attrs = Attrs::default().with("axis", AttrValue::List([AttrValue::Int(2)].into()));
+        signal = n.op_with("relax.expand_dims", &[signal], attrs)?;
+    }
     let step = n.size_input(1)?;
     let mut args = vec![signal, size_operand(n, step)];
     if n.has_input(2) || n.has_input(3) {

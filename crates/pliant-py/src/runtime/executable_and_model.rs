@@ -242,7 +242,8 @@ const OPTIONS: &[&str] = &[
 ];
 
 /// Options of `pliant.compile` that apply to ONNX models only. Python code removes them before it calls this crate.
-const ONNX_OPTIONS: &[&str] = &["allow_specialization", "divisible", "dynamic_shapes", "limits"];
+const ONNX_OPTIONS: &[&str] =
+    &["allow_specialization", "divisible", "dynamic_shapes", "limits", "strict"];
 
 fn unknown_option(key: &str) -> Error {
     let all = || OPTIONS.iter().chain(ONNX_OPTIONS).copied();
