@@ -1,6 +1,7 @@
 //! # What it does
-//! Copies each result that is a view of a parameter. Otherwise a caller that writes to the result would change its argument. A
-//! parameter that is returned directly is copied only if the function has the attribute `fresh_results`.
+//! Copies each result that is a view of a parameter. Otherwise a caller that writes to the result would change its argument. If the
+//! function has the attribute `fresh_results`, it also copies results that are parameters or constants, and results that share memory
+//! with another result.
 //!
 //! # Before
 //! ```python
@@ -35,14 +36,15 @@ use pliant_ir::relax::visit::{Event, operand_vars, walk};
 use pliant_ir::relax::{Binding, BlockData, Callee, Expr, ExprData, Function, TypeData, Var};
 use pliant_pass::binding_rewrites::Namer;
 use pliant_pass::{FunctionPass, PassContext, PassError};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::memory_aliases::may_be_view;
 
 /// The builtin that copies a tensor.
 pub const COPY_TENSOR: &str = "vm.builtin.copy_tensor";
 
-/// The attribute of functions whose results never share memory with parameters, not even if the function returns a parameter.
+/// The attribute of functions whose results share memory neither with parameters and constants nor with each other, not even if the
+/// function returns a parameter, a constant, or one value twice.
 pub const FRESH_RESULTS: &str = "fresh_results";
 
 /// The pass that copies results that are views of parameters. See the module documentation.
@@ -58,17 +60,22 @@ impl FunctionPass for CopyAliasedResults {
             return Ok(());
         }
         let origins = Origins::of(func);
+        let fresh = func.attrs.contains_key(FRESH_RESULTS);
         let result = func.seq(func.body()).result;
-        if !origins.is_view(func, result) {
+        if !fresh && !origins.is_view(func, result) {
             return Ok(());
         }
         let mut copier = Copier {
             origins,
             namer: Namer::new(func),
             copies: FxHashMap::default(),
+            result_owners: fresh.then(FxHashSet::default),
             out: Vec::new(),
         };
-        let result = copier.with_views_copied(func, result);
+        let result = copier.with_shared_copied(func, result);
+        if copier.out.is_empty() {
+            return Ok(());
+        }
         // Variables that the copies and the result read become outputs of their blocks.
         let values = copier.out.iter().map(|b| b.value).chain([result]);
         for v in values.flat_map(|e| operand_vars(func, e)).collect::<Vec<_>>() {
@@ -94,6 +101,8 @@ enum Origin {
 /// For each variable of a function, whether and how it may share memory with a parameter.
 struct Origins {
     by_var: FxHashMap<Var, Origin>,
+    /// For each variable whose memory other variables may own: these variables.
+    owners: FxHashMap<Var, Vec<Var>>,
     /// Maps variables that are bound to a tuple expression to this expression.
     tuples: FxHashMap<Var, Expr>,
 }
@@ -103,11 +112,16 @@ impl Origins {
         let fresh = func.attrs.contains_key(FRESH_RESULTS);
         let origin = if fresh { Origin::View } else { Origin::Param };
         let by_var = func.params().iter().map(|&p| (p, origin)).collect();
-        let mut origins = Origins { by_var, tuples: FxHashMap::default() };
+        let mut origins =
+            Origins { by_var, owners: FxHashMap::default(), tuples: FxHashMap::default() };
         walk(func, func.root(), |event| {
             if let Event::LeaveBinding(_, binding) = event {
                 if let Some(origin) = origins.origin_of(func, binding.value) {
                     origins.by_var.insert(binding.var, origin);
+                }
+                let owners = origins.owners_of(func, binding.value);
+                if !owners.is_empty() {
+                    origins.owners.insert(binding.var, owners);
                 }
                 if func.tuple_fields(binding.value).is_some() {
                     origins.tuples.insert(binding.var, binding.value);
@@ -152,6 +166,34 @@ impl Origins {
         origin
     }
 
+    /// Returns the variables that own the memory of a value, as far as the value is an alias or a view of variables; empty for a new
+    /// value.
+    fn owners_of(&self, func: &Function, value: Expr) -> Vec<Var> {
+        let mut owners = Vec::new();
+        let mut stack = vec![value];
+        while let Some(e) = stack.pop() {
+            match func.expr(e) {
+                ExprData::Var(v) => match self.owners.get(v) {
+                    Some(list) => owners.extend(list),
+                    None => owners.push(*v),
+                },
+                ExprData::Tuple(list) => stack.extend(func.list(*list)),
+                ExprData::TupleGetItem(t, i) => stack.push(self.field(func, *t, *i)),
+                ExprData::If { then_seq, else_seq, .. } => {
+                    stack.extend([func.seq(*then_seq).result, func.seq(*else_seq).result]);
+                }
+                ExprData::Call { callee: Callee::Op(op), args, .. } if may_be_view(*op) => {
+                    stack.extend(func.list(*args).first());
+                }
+                ExprData::Call { callee: Callee::Op(WHILE_LOOP), args, .. } => {
+                    stack.extend(func.list(*args));
+                }
+                _ => {}
+            }
+        }
+        owners
+    }
+
     /// Returns field `i` of a tuple. If the tuple expression is unknown, returns the tuple itself, which stands for any of its
     /// fields.
     fn field(&self, func: &Function, tuple: Expr, i: u32) -> Expr {
@@ -163,34 +205,55 @@ impl Origins {
     }
 }
 
-/// Replaces the views in the result of a function by copies.
+/// Replaces the parts of a function's result that share memory by copies.
 struct Copier {
     origins: Origins,
     namer: Namer,
+    /// The copies of variables. Not used if each result must have memory of its own.
     copies: FxHashMap<Var, Expr>,
+    /// The variables that own the memory of the results that are returned without a copy; `None` if results may share memory.
+    result_owners: Option<FxHashSet<Var>>,
     out: Vec<Binding>,
 }
 
 impl Copier {
-    /// Returns a value with all views in it copied. The recursion depth is the nesting depth of types, which the parser and the
-    /// builder limit.
-    fn with_views_copied(&mut self, func: &mut Function, e: Expr) -> Expr {
-        if !self.origins.is_view(func, e) {
-            return e;
-        }
+    /// Returns a value with all parts copied that share memory. The recursion depth is the nesting depth of types, which the parser
+    /// and the builder limit.
+    fn with_shared_copied(&mut self, func: &mut Function, e: Expr) -> Expr {
         if let Some(fields) = func.tuple_fields(e).map(<[Expr]>::to_vec) {
+            if self.result_owners.is_none() && !self.origins.is_view(func, e) {
+                return e;
+            }
             let fields: Vec<Expr> =
-                fields.into_iter().map(|f| self.with_views_copied(func, f)).collect();
+                fields.into_iter().map(|f| self.with_shared_copied(func, f)).collect();
             return func.tuple(&fields);
         }
+        if self.result_owners.is_some()
+            && let ExprData::Var(v) = func.expr(e)
+            && let Some(&tuple) = self.origins.tuples.get(v)
+        {
+            return self.with_shared_copied(func, tuple);
+        }
+        let is_constant = matches!(func.expr(e), ExprData::Constant(..));
+        if self.result_owners.is_some()
+            && is_constant
+            && matches!(func.ty(e), TypeData::Tensor { .. })
+        {
+            return self.copy_tensor(func, e);
+        }
+        if !self.origins.is_view(func, e) && !self.shares_memory_with_results(func, e) {
+            return e;
+        }
         let ExprData::Var(v) = *func.expr(e) else { return e };
-        if let Some(&copies) = self.copies.get(&v) {
+        if self.result_owners.is_none()
+            && let Some(&copies) = self.copies.get(&v)
+        {
             return copies;
         }
         let result = match func.var_ty(v).clone() {
             TypeData::Tensor { .. } => self.copy_tensor(func, e),
             TypeData::Tuple(fields) => match self.origins.tuples.get(&v).copied() {
-                Some(tuple) => self.with_views_copied(func, tuple),
+                Some(tuple) => self.with_shared_copied(func, tuple),
                 None => {
                     let fields: Vec<Expr> =
                         (0..fields.len() as u32).map(|i| self.field(func, e, i)).collect();
@@ -203,6 +266,18 @@ impl Copier {
         result
     }
 
+    /// Whether a value may share memory with a result that is returned without a copy. If not, the value is recorded as such a
+    /// result. Always false if results may share memory.
+    fn shares_memory_with_results(&mut self, func: &Function, e: Expr) -> bool {
+        let Some(results) = &mut self.result_owners else { return false };
+        let owners = self.origins.owners_of(func, e);
+        if owners.iter().any(|owner| results.contains(owner)) {
+            return true;
+        }
+        results.extend(owners);
+        false
+    }
+
     /// Returns a field of a tuple that may contain views. If the field is a tensor, it is copied.
     fn field(&mut self, func: &mut Function, tuple: Expr, i: u32) -> Expr {
         let value = func.tuple_get_item(tuple, i);
@@ -210,7 +285,7 @@ impl Copier {
         if let ExprData::Var(v) = *func.expr(field) {
             self.origins.by_var.insert(v, Origin::View);
         }
-        self.with_views_copied(func, field)
+        self.with_shared_copied(func, field)
     }
 
     fn copy_tensor(&mut self, func: &mut Function, tensor: Expr) -> Expr {
