@@ -331,7 +331,9 @@ fn png_path(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     match path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png")) {
         true => Ok(path),
-        false => Err("the plot is a PNG file, so its name must end with .png".into()),
+        false => {
+            Err("the plot is written as a PNG file, so the file name must end with .png".into())
+        }
     }
 }
 

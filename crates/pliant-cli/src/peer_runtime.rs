@@ -98,19 +98,20 @@ pub fn run(
         || std::env::var_os("PLIANT_PYTHON").map_or_else(|| "python3".into(), PathBuf::from),
         Path::to_path_buf,
     );
+    let package = if peer == Peer::Reference { "onnx" } else { name };
     let output =
         Command::new(&python).arg("-c").arg(PEER_SCRIPT).arg(&folder.0).output().map_err(|e| {
             failed(format!(
-                "the Python interpreter {} cannot be run: {e} (select a Python with {name} by --python or PLIANT_PYTHON)",
+                "the Python interpreter {} cannot be run: {e} (select a Python that has the package {package} \
+                 with --python or PLIANT_PYTHON)",
                 python.display()
             ))
         })?;
     let stderr = String::from_utf8_lossy(&output.stderr);
     if output.status.code() == Some(PEER_MISSING) {
-        let package = if peer == Peer::Reference { "onnx" } else { name };
         return Err(failed(format!(
             "the Python interpreter {python} has no package {package} (run `{python} -m pip install {package}`, or \
-             select a Python that has it by --python)",
+             select a Python that has it with --python)",
             python = python.display()
         )));
     }

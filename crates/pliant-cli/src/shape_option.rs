@@ -27,7 +27,7 @@ pub fn parse(texts: &[String]) -> Result<Vec<Axis>, Failure> {
     for part in texts.iter().flat_map(|t| t.split(',')).filter(|p| !p.trim().is_empty()) {
         let invalid = |why: &str| Failure::new(format!("error: --shape {part}: {why}"));
         let (symbol, sizes) = part.split_once('=').ok_or_else(|| {
-            invalid("the size of a symbol must be written as SYMBOL=N or SYMBOL=A..B")
+            invalid("write the size of a symbolic dim as SYMBOL=N, or its sizes as SYMBOL=A..B")
         })?;
         let sizes = range(sizes.trim()).map_err(|why| invalid(&why))?;
         let symbol = symbol.trim();
@@ -43,8 +43,10 @@ pub fn parse(texts: &[String]) -> Result<Vec<Axis>, Failure> {
 fn range(text: &str) -> Result<Vec<i64>, String> {
     let number = |t: &str| match t.trim().parse::<i64>() {
         Ok(n) if n >= 0 => Ok(n),
-        Ok(n) => Err(format!("the size {n} is negative")),
-        Err(_) => Err(format!("the size '{t}' is not an integer")),
+        Ok(n) => {
+            Err(format!("the number {n} is negative, but sizes and steps must not be negative"))
+        }
+        Err(_) => Err(format!("'{t}' is not an integer, but sizes and steps must be integers")),
     };
     let Some((first, rest)) = text.split_once("..") else { return Ok(vec![number(text)?]) };
     let (last, step) = match rest.split_once(':') {

@@ -54,14 +54,14 @@ pub(crate) fn validate(exe: &Executable) -> Result<(), ExecError> {
         }
     }
     for (i, constant) in exe.constants.iter().enumerate() {
-        if let Constant::Tensor(tensor) = constant
-            && !(tensor.is_contiguous() && tensor.is_read_only())
-        {
-            let location = format!("constant {i}");
-            return Err(ExecError::invalid(
-                location,
-                "the constant tensor must be row-major and read-only, but is not",
-            ));
+        if let Constant::Tensor(tensor) = constant {
+            let invalid = |problem: &str| Err(ExecError::invalid(format!("constant {i}"), problem));
+            if !tensor.is_contiguous() {
+                return invalid("the constant tensor must be row-major, but has other strides");
+            }
+            if !tensor.is_read_only() {
+                return invalid("the constant tensor must be read-only, but is writable");
+            }
         }
     }
     exe.vm_functions().try_for_each(|function| Checker { exe, function }.check())

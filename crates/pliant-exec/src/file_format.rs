@@ -323,10 +323,12 @@ fn check_header(bytes: &[u8], len: u64) -> Result<[Section; SECTIONS.len()], Exe
     if version != VERSION {
         return Err(ExecError::Version { found: version, expected: VERSION });
     }
-    if u32_at(header, 12) as usize != SECTIONS.len() {
-        return Err(ExecError::damaged(
-            "the executable's header is damaged: the number of sections is wrong",
-        ));
+    let section_count = u32_at(header, 12) as usize;
+    if section_count != SECTIONS.len() {
+        return Err(ExecError::damaged(format!(
+            "the executable's header is damaged: it states {section_count} sections, but there must be {}",
+            SECTIONS.len()
+        )));
     }
     if u32_at(header, HEADER_LEN - 4) != crc32fast::hash(&header[..HEADER_LEN - 4]) {
         return Err(ExecError::damaged(

@@ -36,7 +36,8 @@ pub(crate) fn compare(module: &IRModule, compile_error: Option<&str>) -> Result<
                     (Err(message), Some(part)) if message.contains(part) => return Ok(()),
                     (Ok(_), Some(part)) => {
                         return Err(format!(
-                            "the module compiles, so remove its line `# no-compile: {part}`"
+                            "the module compiles, although its line `# no-compile: {part}` states that it does not; \
+                             remove the line"
                         ));
                     }
                     (Err(message), _) => return Err(message),

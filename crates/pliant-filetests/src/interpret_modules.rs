@@ -117,7 +117,8 @@ pub fn compare(before: &IRModule, after: &IRModule) -> Result<(), String> {
         }
         if ran == 0 {
             return Err(format!(
-                "function '{name}' runs successfully at no size ({last_error}); disable its execution with '# no-run'"
+                "function '{name}' fails for all tested sizes of its symbolic dims (last error: {last_error}); correct \
+                 it, or disable its execution with '# no-run'"
             ));
         }
     }

@@ -75,7 +75,7 @@ pub fn run_all(root: &Path, filter: &str, bless: bool) -> std::io::Result<Report
                 (Some(_), Err(message)) => return Err(message),
                 (Some(bug), Ok(_)) => {
                     return Err(format!(
-                        "the known bug is fixed, so remove its line `# known-bug: {bug}`"
+                        "the test passes, so the known bug is fixed; remove the line `# known-bug: {bug}`"
                     ));
                 }
             };

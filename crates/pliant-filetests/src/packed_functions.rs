@@ -111,7 +111,9 @@ fn write(to: &Tensor, from: &Tensor) -> Outcome {
 fn state<T: Any + Send>(args: &[Value]) -> Result<std::sync::MutexGuard<'_, T>, String> {
     let Some(Value::Object(any)) = args.first() else {
         return Err(
-            "the first argument of test.next, test.push and test.stack must be an object from test.counter or test.array".into()
+            "the first argument of test.next, test.push and test.stack must be an object that test.counter or \
+             test.array returned"
+                .into(),
         );
     };
     let state = any.downcast_ref::<Mutex<T>>().ok_or(
