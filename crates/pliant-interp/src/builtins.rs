@@ -109,11 +109,20 @@ impl<'a> Args<'a> {
     /// Returns the shape heap (the tensor that contains symbolic sizes) at operand `i`. Fails if it does not have the given slot.
     fn heap(&self, i: usize, slot: i64) -> Result<View> {
         let tensor = self.tensor(i)?;
-        let is_slot = usize::try_from(slot).is_ok_and(|s| s < tensor.numel());
-        if tensor.dtype() == DType::Int64 && tensor.is_contiguous() && is_slot {
+        if tensor.dtype() != DType::Int64 || !tensor.is_contiguous() {
+            return Err(InterpError::type_error(format!(
+                "the shape heap (operand {i}), which stores the sizes of symbolic dims, must be a row-major int64 tensor, but is \
+                 {}",
+                self.value(i)?.describe()
+            )));
+        }
+        if usize::try_from(slot).is_ok_and(|s| s < tensor.numel()) {
             return Ok(View::of_tensor("shape heap", tensor));
         }
-        Err(InterpError::type_error(format!("the shape heap (operand {i}) has no slot {slot}")))
+        Err(InterpError::type_error(format!(
+            "slot {slot} is out of range for the shape heap (operand {i}), which stores {} sizes of symbolic dims",
+            tensor.numel()
+        )))
     }
 
     fn load(&self, heap: usize, slot: i64) -> Result<i64> {
@@ -342,7 +351,7 @@ fn match_size(a: Args<'_>, code: i64, operand: i64, actual: i64) -> Result<Optio
         3 => a.load(1, operand).map(Some),
         _ => Err(InterpError::type_error(format!(
             "the code {code}, which states how a size is matched, is unknown; expected 0 (compare it with a constant), 1 (store \
-             it in a heap slot), 2 (accept any size) or 3 (compare it with a heap slot)"
+             it in a slot of the shape heap), 2 (accept any size) or 3 (compare it with a slot of the shape heap)"
         ))),
     }
 }
@@ -383,7 +392,7 @@ fn match_shape(a: Args<'_>) -> Result<()> {
     let count = usize::try_from(a.int(2)?).ok().filter(|&n| n <= a.0.len());
     let Some(count) = count.filter(|n| 3 + 2 * n <= a.0.len()) else {
         return Err(InterpError::type_error(
-            "vm.builtin.match_shape: there are too few operands for the number of dims in operand 2",
+            "vm.builtin.match_shape: the call has fewer than two operands for each of the dims that operand 2 counts",
         ));
     };
     let context = 3 + 2 * count;
@@ -434,7 +443,7 @@ fn decode_int(a: Args<'_>, i: usize) -> Result<i64> {
         (1, slot) => a.load(0, slot),
         (code, _) => Err(InterpError::type_error(format!(
             "the code {code} in operand {i} is unknown; expected 0 (operand {next} is a constant) or 1 (operand {next} is a \
-             heap slot)",
+             slot of the shape heap)",
             next = i + 1
         ))),
     }
@@ -459,7 +468,8 @@ fn compute_prim(a: Args<'_>) -> Result<Value> {
         4 => sum != 0,
         op => {
             return Err(InterpError::type_error(format!(
-                "vm.builtin.compute_prim_value: the operation {op} in operand 0 is unknown; expected 0 to 4"
+                "vm.builtin.compute_prim_value: the operation {op} in operand 0 is unknown; expected 0 (return the sum), or 1 to 4 \
+                 (compare the sum with 0: <, <=, ==, !=)"
             )));
         }
     }))

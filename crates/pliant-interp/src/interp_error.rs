@@ -182,7 +182,7 @@ impl From<TensorError> for InterpError {
 pub(crate) fn eval_error(error: EvalError, text: &dyn Fn() -> String) -> InterpError {
     match error {
         EvalError::Unbound(_) => InterpError::unsupported(format!(
-            "the size {} cannot be computed, because it contains undefined symbols",
+            "the size {} cannot be computed, because a symbol in it has no value",
             text()
         )),
         EvalError::Overflow => {

@@ -127,7 +127,9 @@ pub fn run_func(
             let _ = sender.send(interp.call_func(func, args));
         });
         let thread = spawned.map_err(|e| {
-            InterpError::unsupported(format!("cannot create a thread for the run: {e}"))
+            InterpError::unsupported(format!(
+                "the interpreter cannot create a thread to run the function: {e}"
+            ))
         })?;
         loop {
             match result.recv_timeout(STOP_POLL_INTERVAL) {
@@ -307,7 +309,12 @@ impl<'a> Interpreter<'a> {
                 poison(storage.as_ptr(), n, DType::UInt8);
                 Ok(storage)
             }
-            _ => Err(InterpError::size(format!("a storage of {bytes} bytes cannot be allocated"))),
+            Ok(_) => Err(InterpError::size(format!(
+                "a storage of {bytes} bytes cannot be allocated, because it exceeds the interpreter's limit of {limit} bytes"
+            ))),
+            Err(_) => Err(InterpError::size(format!(
+                "a storage of {bytes} bytes cannot be allocated, because its size must be from 0 to {limit} bytes"
+            ))),
         }
     }
 
@@ -334,7 +341,7 @@ impl<'a> Interpreter<'a> {
     ) -> Result<Tensor> {
         let offset = usize::try_from(offset).map_err(|_| {
             InterpError::size(format!(
-                "a tensor cannot start at the negative offset {offset} in a storage"
+                "a tensor in a storage cannot start at the negative byte offset {offset}"
             ))
         })?;
         let tensor = Tensor::from_storage(storage.clone(), offset, shape, dtype)?;

@@ -82,11 +82,15 @@ impl Frame {
         };
         match self.func.types.get(ty) {
             TypeData::Any => {}
-            TypeData::Tensor { shape, .. } => match (self.tensor(ty, value), shape) {
-                (Ok(tensor), TensorShape::Dims(list)) => add(list, tensor.shape(), false),
-                (Ok(_), _) => {}
-                (Err(wanted), _) => return wrong(wanted, path),
-            },
+            TypeData::Tensor { shape, .. } => {
+                match (self.tensor(ty, value, subject, path), shape) {
+                    (Ok(tensor), TensorShape::Dims(list)) => add(list, tensor.shape(), false),
+                    (Ok(_), _) => {}
+                    (Err(problem), _) => {
+                        return Err(InterpError::type_error(format!("{}: {problem}", self.name)));
+                    }
+                }
+            }
             TypeData::Shape { dims: list, ndim } => match value {
                 Value::Shape(s) if ndim.is_none_or(|n| n as usize == s.len()) => {
                     if let Some(list) = list {
@@ -129,9 +133,15 @@ impl Frame {
         Ok(())
     }
 
-    /// Returns the value as a tensor of the given type. The dims of the tensor are not checked. The error describes what was
-    /// expected.
-    fn tensor<'v>(&self, ty: Type, value: &'v Value) -> std::result::Result<&'v Tensor, String> {
+    /// Returns the value as a tensor of the given type. The dims of the tensor are not checked. The error states the expected and
+    /// the actual type of the value, which is at `path` in `subject`.
+    fn tensor<'v>(
+        &self,
+        ty: Type,
+        value: &'v Value,
+        subject: &str,
+        path: &[usize],
+    ) -> std::result::Result<&'v Tensor, String> {
         let (data, rank) = (self.func.types.get(ty), self.func.rank_of(ty));
         let dtype = data.dtype();
         let fits = |t: &&Tensor| {
@@ -141,14 +151,18 @@ impl Frame {
             let wanted = dtype.map_or("a".to_string(), DType::with_article);
             let rank =
                 rank.map_or(String::new(), |n| format!(" of {}", plural(i64::from(n), "dim")));
-            return Err(format!("{wanted} tensor{rank}"));
+            let (location, actual) = (field(subject, path), value.describe());
+            return Err(format!("{location} must be {wanted} tensor{rank}, but is {actual}"));
         };
         if let TypeData::Tensor { shape: TensorShape::Var(v), .. } = data
             && let Some(Value::Shape(want)) = self.vars.get(v)
             && want[..] != *tensor.shape()
         {
-            let name = &self.func.var(*v).name;
-            return Err(format!("a tensor with the shape {want:?} (the value of '{name}')"));
+            let (location, name) = (field(subject, path), &self.func.var(*v).name);
+            return Err(format!(
+                "{location} must have the shape {want:?}, the value of '{name}', but has the shape {:?}",
+                tensor.shape()
+            ));
         }
         Ok(tensor)
     }
@@ -229,8 +243,8 @@ impl Frame {
         let (function, location) = (&self.name, dim.location());
         let size = self.func.syms.display(dim.want);
         InterpError::unsupported(format!(
-            "{function}: {location} is declared with size {size}, but the symbols in this size cannot be computed from the \
-             actual size"
+            "{function}: {location} is declared with the size {size}, from which the interpreter cannot compute its symbols; \
+             declare each of these symbols alone as the size of some dim"
         ))
     }
 

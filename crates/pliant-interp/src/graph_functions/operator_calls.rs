@@ -162,7 +162,8 @@ impl ConcreteCall {
             let value = func.syms.as_int(s);
             value.ok_or_else(|| {
                 InterpError::unsupported(format!(
-                    "the lowering of an operator call created an operand with the size {}, which is not a constant",
+                    "the lowering of an operator call created an operand with the size {}, which the interpreter \
+                     cannot evaluate, because it is not a constant",
                     func.syms.display(s)
                 ))
             })

@@ -87,7 +87,7 @@ impl LoopFrame<'_, '_, '_> {
                 let error = || {
                     let (function, kernel) = (self.name, call.kernel.name);
                     InterpError::check(format!(
-                        "{function}: kernel {kernel}: operand {name} has more than {MAX_RANK} dims"
+                        "{function}: kernel {kernel}: operand '{name}' has more than {MAX_RANK} dims"
                     ))
                 };
                 checked.set_operand(i, Some(kernel_view.ok_or_else(error)?));
