@@ -6,9 +6,9 @@
 # fails: attribute 'kind' of kernel pool is missing
 # fails: kernel pool: attribute 'kernel_shape' must be a list of 3 integers
 # fails: operand 'x' of kernel transpose has 2 dims, but the argument 'axes' names 3 dims for it: [0, 2, 1]
-# fails: axes of operand 'x' must contain each of its dims exactly once, but is [0, 0]
+# fails: the axes of operand 'x' must contain each of its dims exactly once, but are [0, 0]
 # fails: kernel transpose writes out, but out_sinfo has 2 types
-# fails: operand 'x' of kernel transpose has an unknown number of dims
+# fails: operand 'x' of kernel transpose has an unknown number of dims; declare its shape with R.match_cast
 # fails: operand 'x' of kernel transpose has an unknown data type
 # fails: operand 'out' of kernel transpose has unknown dims
 # fails: operand 'x' of kernel transpose has 9 dims, but kernels support at most 8

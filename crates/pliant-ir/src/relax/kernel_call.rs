@@ -229,9 +229,9 @@ impl KernelCall {
 /// Looks up, for each argument of a call, the index of its operand in the kernel's declaration.
 fn operands(kernel: &'static Kernel, attrs: &Attrs, count: usize) -> Result<Vec<usize>, String> {
     let Some(AttrValue::List(names)) = attrs.get(OPERANDS) else {
-        return Err(
-            "the names of the operands are missing in the attributes of R.call_kernel".to_string()
-        );
+        return Err(format!(
+            "R.call_kernel has no attribute '{OPERANDS}', which must be the list of the names of its operands"
+        ));
     };
     if names.len() != count {
         return Err(format!(
@@ -279,13 +279,16 @@ fn axes(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<Option<Vec<i64>>>,
             ));
         };
         let list = list.as_ints().ok_or_else(|| {
-            format!("axes of operand '{name}' must be a list of integers: for each dim of the kernel, the dim of the tensor or -1")
+            format!(
+                "the axes of operand '{name}' must be a list of integers: \
+                 for each dim of the kernel, the dim of the tensor or -1"
+            )
         })?;
         let mut dims: Vec<i64> = list.iter().copied().filter(|&axis| axis != NEW_AXIS).collect();
         dims.sort_unstable();
         if dims.iter().enumerate().any(|(i, &axis)| axis != i as i64) {
             return Err(format!(
-                "axes of operand '{name}' must contain each of its dims exactly once, but is {list:?}"
+                "the axes of operand '{name}' must contain each of its dims exactly once, but are {list:?}"
             ));
         }
         axes[index] = Some(list);
@@ -299,7 +302,10 @@ fn numbers(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<i64>, String> {
         Some(AttrValue::Map(map)) => &map[..],
         None | Some(AttrValue::None) => &[],
         Some(_) => {
-            return Err("the attributes of the kernel in R.call_kernel must be a dict".to_string());
+            return Err(
+                "the attributes that R.call_kernel passes to the kernel must be a dict from names to values"
+                    .to_string(),
+            );
         }
     };
     if let Some((name, _)) = map.iter().find(|(name, _)| kernel.attr(name).is_none()) {
@@ -354,7 +360,7 @@ pub fn encode_attr(attr: &Attr, value: &AttrValue) -> Result<Vec<i64>, String> {
         }
         AttrType::Float => match value.as_float() {
             Some(v) if !v.is_nan() => Ok(vec![v.to_bits() as i64]),
-            _ => Err(format!("attribute '{name}' must be a number other than NaN")),
+            _ => Err(format!("attribute '{name}' must be a number, and not NaN")),
         },
         AttrType::Bool => match value {
             AttrValue::Bool(v) => Ok(vec![i64::from(*v)]),

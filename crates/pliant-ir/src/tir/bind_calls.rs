@@ -91,8 +91,8 @@ impl CallBinder<'_> {
                 for e in fixed.chain(block.predicate) {
                     if self.has_calls(e) {
                         self.reject(format!(
-                            "block '{}' calls a function in T.where or in the range of an axis (help: bind the call to a \
-                             variable in front of the block)",
+                            "block '{}' calls a function in T.where or in the range of an axis (help: assign the result \
+                             to a variable in front of the block, and use the variable)",
                             block.name
                         ));
                     }
@@ -228,8 +228,8 @@ impl CallBinder<'_> {
         let cond = self.bind(cond, before);
         if self.f.expr_ty(cond).lanes != 1 {
             self.reject(
-                "a function call depends on a condition that is a vector, which is not supported (help: test a scalar condition \
-                 in a loop over the elements)"
+                "a conditional expression with a function call has a vector of conditions, which is not supported (help: loop \
+                 over the elements, and test one scalar condition for each)"
                     .into(),
             );
         }
@@ -273,7 +273,8 @@ impl CallBinder<'_> {
         let count = self.counts[&root];
         if count > MAX_CALLS {
             self.reject(format!(
-                "an expression contains {count} function calls, more than {MAX_CALLS} (help: bind parts of the expression to variables)"
+                "an expression contains {count} function calls, more than {MAX_CALLS} (help: assign the results of \
+                 some calls to variables in front of the expression)"
             ));
         }
         (1..=MAX_CALLS).contains(&count)

@@ -131,7 +131,8 @@ impl<'f> KernelCall<'f> {
         };
         let ExprData::Str(name) = f.expr(*name) else {
             return Err(
-                "the first argument of T.call_kernel is not the name of a kernel".to_string()
+                "the first argument of T.call_kernel must be a string, the name of the kernel"
+                    .to_string(),
             );
         };
         let kernel = find(name).ok_or_else(|| format!("no kernel is called '{name}'"))?;
@@ -178,7 +179,7 @@ impl<'f> KernelCall<'f> {
             let constant = matches!(attr.ty, AttrType::Choice(_) | AttrType::Bool);
             if constant && f.as_int(e).is_none() {
                 return Err(format!(
-                    "attribute '{}' of kernel {name} is not a constant",
+                    "attribute '{}' of kernel {name} must be an integer constant, but is another expression",
                     attr.name
                 ));
             }
@@ -329,7 +330,9 @@ fn operand<'f>(f: &'f PrimFunc, args: &mut &'f [Expr]) -> Result<KernelOperand<'
     let (view, rest) = rest.split_at_checked(1 + 2 * rank).ok_or_else(missing)?;
     if !f.buffer(buffer).strides.is_empty() {
         return Err(
-            "`T.view` requires a buffer without declared strides, but the viewed buffer is declared with strides".to_string(),
+            "`T.view` requires a buffer without declared strides, but the viewed buffer is declared with strides; \
+             remove the strides from its declaration"
+                .to_string(),
         );
     }
     if view.iter().any(|&e| f.expr_ty(e) != Ty::I64) {
