@@ -71,11 +71,13 @@ impl View {
         if dims.contains(&0) {
             return Ok(view);
         }
-        if view.span.is_none() || offset < 0 {
+        if offset < 0 {
             return Err(format!(
-                "operand '{name}' is a view with offset {offset}, dims {dims:?} and strides {strides:?}, one of which is negative \
-                 or too large"
+                "operand '{name}' is a view that starts at the negative offset {offset}"
             ));
+        }
+        if view.span.is_none() {
+            return Err(span_problem(name, dims, strides));
         }
         let end = view.span.and_then(|span| span.checked_add(usize::try_from(offset).ok()?));
         match end.map(i64::try_from) {
@@ -84,8 +86,8 @@ impl View {
                 Ok(view)
             }
             _ => Err(format!(
-                "operand '{name}' is a view with offset {offset}, dims {dims:?} and strides {strides:?}, outside of a buffer of \
-                 {elements} elements"
+                "operand '{name}' is a view with offset {offset}, dims {dims:?} and strides {strides:?}, which \
+                 reaches beyond the end of its buffer of {elements} elements"
             )),
         }
     }
@@ -164,6 +166,21 @@ fn span_of(dims: &[i64], strides: &[i64]) -> Option<usize> {
         (_, _, true) => usize::try_from(last_offset).ok()?.checked_add(1),
         _ => None,
     }
+}
+
+/// Describes why a view of the operand `name` has no span, or a span whose size in bytes overflows ([`span_of`]).
+fn span_problem(name: &str, dims: &[i64], strides: &[i64]) -> String {
+    if dims.iter().any(|&dim| dim < 0) {
+        return format!("operand '{name}' has dims {dims:?}, but a dim must not be negative");
+    }
+    if strides.iter().any(|&stride| stride < 0) {
+        return format!(
+            "operand '{name}' has strides {strides:?}, but a stride must not be negative"
+        );
+    }
+    format!(
+        "operand '{name}' is too large: with dims {dims:?} and strides {strides:?}, its size in bytes exceeds 64 bits"
+    )
 }
 
 /// A call of a kernel: the kernel, its operands, and the numbers that represent its attributes.
@@ -320,11 +337,7 @@ impl Call {
             return fail(KernelErrorKind::Shape, message);
         };
         let Some(bytes) = view.span_bytes() else {
-            let message = format!(
-                "operand '{name}' has dims {:?} and strides {:?}, one of which is negative or too large",
-                view.shape(),
-                view.strides()
-            );
+            let message = span_problem(name, view.shape(), view.strides());
             return fail(KernelErrorKind::Shape, message);
         };
         let order_is_valid = match operand.order {
@@ -513,7 +526,7 @@ mod tests {
         let gaps = "operand 'x' has strides [9, 1], expected row-major order without gaps";
         assert_eq!(message(&call), format!("kernel matmul_bfloat16_weight: {gaps}"));
         call.set_operand(0, View::new(data, DType::Float32, &[i64::MAX, 3], None));
-        assert!(message(&call).contains("negative or too large"));
+        assert!(message(&call).contains("operand 'x' is too large"));
     }
 
     #[test]

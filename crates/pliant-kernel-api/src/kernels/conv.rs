@@ -202,8 +202,8 @@ fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
     let has_panels = is_panel_width(width as usize, Float32) || shares_panels(call, sizes);
     if !(has_panels || depthwise && width == 1) {
         return Err(format!(
-            "attribute 'panel_width' is {width}, expected 16, 32, 48 or 64; also valid are the number of filters of a group if \
-             groups share panels, and 1 for depthwise convolutions"
+            "attribute 'panel_width' is {width}, but must be the number of filters that the weight packs together: 16, 32, 48 or \
+             64; 1 in a depthwise convolution; the number of filters of a group if groups are packed together"
         ));
     }
     let all_ones = |name: &str| call.ints(name).iter().all(|&n| n == 1);
@@ -213,8 +213,8 @@ fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
         && (groups, sizes.get("in_depth")) == (1, 1);
     if call.int("winograd") != 0 && !supports_winograd {
         return Err(
-            "attribute 'winograd' is 2x2 or 4x4, which requires two-dimensional 3 x 3 filters with one group, stride 1 and \
-             dilation 1"
+            "attribute 'winograd' must be none for this convolution, because the Winograd algorithm requires two-dimensional \
+             3 x 3 filters with one group, stride 1 and dilation 1"
                 .to_string(),
         );
     }

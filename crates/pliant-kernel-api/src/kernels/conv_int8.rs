@@ -96,7 +96,9 @@ fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
     check_groups(call, sizes)?;
     let width = call.int("panel_width");
     if !is_depthwise(call, sizes) && width % 16 != 0 {
-        return Err(format!("attribute 'panel_width' is {width}, expected 16, 32, 48 or 64"));
+        return Err(format!(
+            "attribute 'panel_width' is {width}, but must be the number of filters that the weight packs together: 16, 32, 48 or 64"
+        ));
     }
     check_float_operands(
         call,

@@ -80,7 +80,7 @@ pub static PACKED: Kernel = Kernel {
         let width = sizes.get("width");
         if !(PANEL_STEP..=MAX_PANEL_COLUMNS).contains(&width) || width % PANEL_STEP != 0 {
             return Err(format!(
-                "operand 'weight' has panels of {width} columns, expected 16, 32, 48 or 64"
+                "operand 'weight' is packed in panels of {width} columns, expected panels of 16, 32, 48 or 64 columns"
             ));
         }
         same_dtype(call)

@@ -95,7 +95,7 @@ pub(super) fn check_width(operand: &str, sizes: &Sizes) -> Result<(), String> {
     match (1..=64).contains(&width) && width % 16 == 0 {
         true => Ok(()),
         false => Err(format!(
-            "operand '{operand}' has panels of {width} columns, expected 16, 32, 48 or 64"
+            "operand '{operand}' is packed in panels of {width} columns, expected panels of 16, 32, 48 or 64 columns"
         )),
     }
 }
@@ -107,10 +107,13 @@ pub(super) fn check_float_operands(call: &Call, operands: &[&str]) -> Result<(),
     let passed = operands.iter().find(|name| call.operand(name).is_some());
     match passed {
         Some(name) if is_int32 => {
-            Err(format!("operand '{name}' is not allowed if operand 'out' is int32"))
+            Err(format!(
+                "operand '{name}' must be omitted, because operand 'out' is int32, which requires the plain sums of products"
+            ))
         }
         None if is_int32 && call.int("activation") != 0 => {
-            Err("attribute 'activation' is not allowed if operand 'out' is int32".to_string())
+            Err("attribute 'activation' must be omitted, because operand 'out' is int32, which requires the plain sums of products"
+                .to_string())
         }
         _ => Ok(()),
     }

@@ -85,19 +85,21 @@ pub static KERNEL: Kernel = Kernel {
                     true => format!("1 to {MAX_TAPS}"),
                     false => format!("1, because operand '{weights}' is omitted"),
                 };
-                return Err(format!("dim {taps} has size {count}, expected {expected}"));
+                return Err(format!(
+                    "dim '{taps}', the number of neighbors of each result, has size {count}, expected {expected}"
+                ));
             }
             if sizes.get(from) == 0 && sizes.get(to) > 0 {
                 let size = sizes.get(to);
                 return Err(format!(
-                    "dim {to} of operand 'out' has size {size}, expected 0, because dim {from} of operand 'x' has size 0"
+                    "dim '{to}' of operand 'out' has size {size}, expected 0, because dim '{from}' of operand 'x' has size 0"
                 ));
             }
         }
         if sizes.get("in_columns") > MAX_COLUMNS {
             let columns = sizes.get("in_columns");
             return Err(format!(
-                "dim in_columns has size {columns}, expected at most {MAX_COLUMNS}"
+                "dim 'in_columns' of operand 'x' has size {columns}, expected at most {MAX_COLUMNS}"
             ));
         }
         match dtype(x) {

@@ -62,7 +62,7 @@ pub static KERNEL: Kernel = Kernel {
             && columns > i64::from(i32::MAX)
         {
             return Err(format!(
-                "operand 'positions' is int32, expected int64 for rows of {columns} elements"
+                "operand 'positions' is int32, which cannot index rows of {columns} elements, expected int64"
             ));
         }
         let Some(count) = sizes.find("count").filter(|_| sizes.get("rows") > 0) else {

@@ -106,7 +106,7 @@ fn check_panel_width(sizes: &Sizes) -> Result<(), String> {
     match [16, 32, 48, 64].contains(&width) {
         true => Ok(()),
         false => Err(format!(
-            "operand 'weight' has panels of {width} columns, expected 16, 32, 48 or 64"
+            "operand 'weight' is packed in panels of {width} columns, expected panels of 16, 32, 48 or 64 columns"
         )),
     }
 }
@@ -117,7 +117,8 @@ fn check_group(call: &Call, sizes: &Sizes) -> Result<(), String> {
     let (group, inner) = (call.int("group"), sizes.get("inner"));
     if group < inner && group % 2 != 0 {
         return Err(format!(
-            "attribute 'group' is {group}, expected an even number, or at least {inner}, the number of rows of the weight"
+            "attribute 'group' is {group}, which is odd and less than {inner}, the number of rows of the weight; expected an even \
+             number or at least {inner}"
         ));
     }
     check_panel_width(sizes)
