@@ -177,7 +177,7 @@ impl Planner<'_> {
         let name = &self.f.var(param).name;
         if ty.lanes != 1 {
             return Err(format!(
-                "the parameter '{name}' has the vector type {ty}; declare a scalar or a buffer"
+                "the parameter '{name}' has the vector type {ty}, but a parameter must be a scalar or a buffer"
             ));
         }
         let range = (ty == Ty::I64 && !self.is_unbounded(position))

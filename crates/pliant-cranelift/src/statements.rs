@@ -41,7 +41,8 @@ impl FuncGen<'_, '_> {
                 }
                 ForKind::Parallel => self.parallel_loop(*var, *min, *extent, *body, annotations),
                 other => unsupported(format!(
-                    "code generation supports only serial and parallel loops, not a loop of kind {}; lower the function first",
+                    "code generation supports only serial and parallel loops, not a loop of kind {}; \
+                     lower the function with pliant_tir::lower first",
                     other.name()
                 )),
             },
@@ -65,7 +66,8 @@ impl FuncGen<'_, '_> {
                 self.stmt(*body)
             }
             StmtData::Block(_) => unsupported(
-                "code generation does not support blocks (T.block), but the function has one; lower the function first",
+                "code generation does not support blocks (T.block), but the function has one; \
+                 lower the function with pliant_tir::lower first",
             ),
         }
     }

@@ -68,7 +68,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
             ExprData::Var(v) => match self.vars.get(v) {
                 Some(value) => Ok(*value),
                 None => unsupported(format!(
-                    "the variable '{}' is not defined where it is used; declare it as a scalar parameter, or as a whole dim \
+                    "the variable '{}' is not defined where it is used; declare it as a scalar parameter, or as the size of a dim \
                      of a buffer parameter",
                     f.var(*v).name
                 )),
@@ -127,7 +127,9 @@ impl<'ctx> FuncGen<'_, 'ctx> {
     /// Generates code for `c ? a : b` that evaluates only the selected operand at run time.
     pub fn if_then_else(&mut self, c: Expr, a: Expr, b: Expr, ty: Ty) -> Gen<Value<'ctx>> {
         if self.f.expr_ty(c).lanes != 1 {
-            return unsupported("the condition of T.if_then_else is a vector; use T.Select");
+            return unsupported(
+                "the condition of T.if_then_else must be a scalar, but is a vector; use T.Select, which accepts vectors",
+            );
         }
         let c = self.condition(c)?;
         let (then_block, else_block, done) =

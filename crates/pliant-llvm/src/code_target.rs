@@ -113,8 +113,8 @@ impl CodeTarget {
         let level = cpu_levels::find(cpu.unwrap_or(cpu_levels::BASELINE))?;
         if !level.features.contains(&"f16c") {
             return Err(format!(
-                "the LLVM target needs a CPU with the instruction set F16C, which '{}' does not have; use `x86-64-v3` or the \
-                 target \"cranelift\"",
+                "the LLVM target needs a CPU with the instruction set F16C, which '{}' does not have; use the CPU `x86-64-v3`, \
+                 or the target \"cranelift\"",
                 level.name
             ));
         }

@@ -241,7 +241,7 @@ fn generate_function(unit: &Unit<'_>, name: &Arc<str>, func: &PrimFunc) -> Gen<C
     pliant_tir::lowered_form_verifier::verify(func).map_err(GenError::Unsupported)?;
     let signature = KernelSignature::of(func).map_err(|param| {
         GenError::Unsupported(format!(
-            "the handle parameter '{param}' has no buffer; bind it with T.match_buffer"
+            "no buffer is bound to the handle parameter '{param}'; bind one with T.match_buffer"
         ))
     })?;
     let checked =

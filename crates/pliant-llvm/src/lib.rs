@@ -58,6 +58,7 @@ mod statements;
 mod values;
 
 use indexmap::IndexMap;
+use pliant_codegen::error::Unsupported;
 use pliant_codegen::{
     Backend, CodegenError, CodegenOptions, CompiledBodies, CompiledKernel, CompiledKernels,
     CreateProgramData, KernelSource, ObjectTarget,
@@ -174,13 +175,15 @@ impl Backend for LlvmBackend {
 
     fn compile_bodies(
         &self,
-        _executable: &Executable,
+        executable: &Executable,
         _options: &CodegenOptions,
     ) -> Result<CompiledBodies, CodegenError> {
-        Err(CodegenError::unsupported(
-            "the bytecode functions",
-            "LLVM compiles only loop functions; compile the bytecode functions with Cranelift",
-        ))
+        let description = "LLVM compiles only loop functions, not bytecode functions; compile these with Cranelift";
+        let unsupported = executable.vm_functions().map(|f| Unsupported {
+            function: f.name.as_str().into(),
+            description: description.into(),
+        });
+        Err(CodegenError::Unsupported(unsupported.collect()))
     }
 }
 

@@ -98,8 +98,8 @@ impl<'ctx> FuncGen<'_, 'ctx> {
             if let Some(BufferLocation::Registers(_)) = self.locations.get(&b) {
                 let name = &self.f.buffer(b).name;
                 return unsupported(format!(
-                    "the body of a parallel loop uses the buffer '{name}', which is allocated in registers outside of the loop; \
-                     allocate it in the body"
+                    "the body of a parallel loop uses the buffer '{name}', which is allocated in registers outside of the loop, \
+                     so that other threads cannot access it; allocate it in the body"
                 ));
             }
             captures.buffers.push((b, self.base_address(b)?));

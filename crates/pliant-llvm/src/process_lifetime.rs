@@ -37,7 +37,9 @@ pub(crate) fn begin_compilation() -> Result<RwLockReadGuard<'static, bool>, Code
     prepare();
     let exiting = EXITING.read().unwrap_or_else(PoisonError::into_inner);
     match *exiting {
-        true => Err(CodegenError::Host("LLVM cannot compile while the process exits".into())),
+        true => {
+            Err(CodegenError::Host("LLVM cannot compile, because the process is exiting".into()))
+        }
         false => Ok(exiting),
     }
 }

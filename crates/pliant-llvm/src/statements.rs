@@ -21,7 +21,8 @@ impl<'ctx> FuncGen<'_, 'ctx> {
                 }
                 ForKind::Parallel => self.parallel_loop(*var, *min, *extent, *body, annotations),
                 other => unsupported(format!(
-                    "code generation supports only serial and parallel loops, not a loop of kind {}; lower the function first",
+                    "code generation supports only serial and parallel loops, not a loop of kind {}; \
+                     lower the function with pliant_tir::lower first",
                     other.name()
                 )),
             },
@@ -51,7 +52,8 @@ impl<'ctx> FuncGen<'_, 'ctx> {
                 self.stmt(*body)
             }
             StmtData::Block(_) => unsupported(
-                "code generation does not support blocks (T.block), but the function has one; lower the function first",
+                "code generation does not support blocks (T.block), but the function has one; \
+                 lower the function with pliant_tir::lower first",
             ),
         }
     }
