@@ -203,7 +203,7 @@ def test_casts_to_exponents_without_saturation_overflow_to_nan(mode: str) -> Non
 
 def test_arithmetic_on_8_bit_floats_is_rejected() -> None:
     nodes = [node("Cast", "x", "c", to=TensorProto.FLOAT8E5M2), node("IsNaN", "c", "y")]
-    with pytest.raises(pliant.UnsupportedError, match="convert the elements with Cast or DequantizeLinear first"):
+    with pytest.raises(pliant.UnsupportedError, match="convert input 0 to a float type with a Cast or DequantizeLinear node"):
         pliant.compile(model_of(nodes, {"x": ["n"]}, ["y"], opset=21))
 
 

@@ -114,7 +114,7 @@ impl DeferredNode {
     pub fn from_text(text: &str) -> Result<DeferredNode, Problem> {
         let wrong = || {
             Problem::invalid(
-                "the text of a deferred node (an ONNX node that is imported at run time) does not encode a node",
+                "the program contains an ONNX node that must be imported at run time, but its encoding is damaged",
             )
         };
         let digit = |b: u8| char::from(b).to_digit(16).map(|d| d as u8);

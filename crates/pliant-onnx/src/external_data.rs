@@ -53,8 +53,8 @@ impl ExternalData {
         let path = relative_path(location)?;
         let Some(folder) = &self.folder else {
             return Err(format!(
-                "the external data '{location}' belongs next to the model, but the model was loaded from bytes and has no \
-                 folder; load the model by its path"
+                "the model refers to the file '{location}' of external data in its own folder, but the folder is unknown, because \
+                 the model was loaded from bytes; load the model by its path"
             ));
         };
         if self.handle.is_none() {
@@ -89,7 +89,9 @@ fn relative_path(location: &str) -> Result<PathBuf, String> {
         }
     }
     if out.as_os_str().is_empty() || location.contains('\0') {
-        return Err(format!("the external data '{location}' does not name a file"));
+        return Err(format!(
+            "the location '{location}' of external data is not the path of a file"
+        ));
     }
     Ok(out)
 }

@@ -49,15 +49,15 @@ pub(crate) fn program_dtype(code: i32) -> Result<DType, String> {
 /// If the code is invalid, or the type is not supported.
 pub(crate) fn checked_dtype(code: i64) -> Result<DType, Problem> {
     let code = i32::try_from(code).unwrap_or(i32::MAX);
-    let problem = |e| {
-        match DataType::try_from(code) {
+    let problem = |e| match DataType::try_from(code) {
         Ok(DataType::String) => Problem::unsupported(e)
             .with_help("convert strings to numbers before they are passed to the model"),
-        Ok(DataType::Complex64 | DataType::Complex128) => Problem::unsupported(e)
-            .with_help("instead of complex numbers, pass real and imaginary parts along an axis of size 2, as in DFT"),
+        Ok(DataType::Complex64 | DataType::Complex128) => Problem::unsupported(e).with_help(
+            "use float tensors with an additional last axis of size 2 for \
+                 the real and imaginary parts, as the operator DFT does",
+        ),
         Ok(DataType::Undefined) | Err(_) => Problem::invalid(e),
         Ok(_) => Problem::unsupported(e),
-    }
     };
     program_dtype(code).map_err(|e| Problem { in_attribute: true, ..problem(e) })
 }
@@ -293,7 +293,7 @@ fn external_bytes(
     {
         let shape = &proto.dims;
         return Err(format!(
-            "the external data has {length} bytes, but shape {shape:?} of {dtype} needs {nbytes}"
+            "the external data has {length} bytes, but a tensor of shape {shape:?} and type {dtype} needs {nbytes} bytes"
         )
         .into());
     }
@@ -304,7 +304,7 @@ fn external_bytes(
     let end = offset.checked_add(nbytes as u64).filter(|&end| end <= map.len() as u64);
     let (Ok(start), Some(end)) = (usize::try_from(offset), end) else {
         return Err(format!(
-            "the external data '{location}' has {} bytes, but bytes {offset} to {offset} + {nbytes} are needed",
+            "the external data '{location}' has {} bytes, but the tensor needs {nbytes} bytes from byte {offset} on",
             map.len()
         )
         .into());
@@ -327,7 +327,7 @@ fn unpack(raw: &[u8], shape: &[i64], dtype: DType, bits: usize) -> Result<Tensor
     let each = 8 / bits;
     if raw.len() != numel.div_ceil(each) {
         return Err(format!(
-            "the data has {} bytes, but shape {shape:?} of {bits}-bit elements needs {}",
+            "the data has {} bytes, but a tensor of shape {shape:?} with {bits}-bit elements needs {} bytes",
             raw.len(),
             numel.div_ceil(each)
         )

@@ -80,7 +80,7 @@ impl Model {
             .map_err(|e| Problem::invalid(format!("'{file_name}' cannot be opened: {e}")))?;
         // Checked before opening, because opening a pipe blocks until it has a writer.
         if !meta.is_file() {
-            return Err(Problem::invalid(format!("'{file_name}' is not a file")).into());
+            return Err(Problem::invalid(format!("'{file_name}' is not a regular file")).into());
         }
         let file = File::open(path)
             .map_err(|e| Problem::invalid(format!("'{file_name}' cannot be opened: {e}")))?;

@@ -208,11 +208,14 @@ impl<'n, 'm> Node<'n, 'm> {
             Value::Rational(r) => self.rational_to_tensor(r),
             Value::Narrow(ty, storage) if crate::subbyte_types::is_narrow_float(*ty) => {
                 let _ = storage;
-                Err(Problem::unsupported(format!(
-                    "the node computes with elements of type {}, which is not supported",
+                let what = what();
+                let text = format!(
+                    "{what} has the element type {}, which the conversion of this node does not support",
                     ty.as_str_name()
-                ))
-                .with_help("convert the elements with Cast or DequantizeLinear first"))
+                );
+                Err(Problem::unsupported(text).with_help(format!(
+                    "convert {what} to a float type with a Cast or DequantizeLinear node"
+                )))
             }
             Value::Narrow(_, storage) => self.materialize(storage),
             Value::Sequence(_) => Err(Problem::invalid(format!(

@@ -315,7 +315,9 @@ impl Node<'_, '_> {
     ) -> ExprResult {
         if let Some(known) = self.const_ints(i) {
             let axis = known.first().copied().ok_or_else(|| {
-                Problem::invalid(format!("input {i} must contain an axis, but has no elements"))
+                Problem::invalid(format!(
+                    "input {i} must contain the number of an axis, but has no elements"
+                ))
             })?;
             let axis = self.axis(axis, rank)?;
             return build(self, axis);
@@ -374,7 +376,8 @@ impl Node<'_, '_> {
     pub fn branch_condition(&mut self, cond: Expr, what: &str) -> ExprResult {
         if let Some(dtype) = self.func().ty(cond).dtype().filter(|d| !d.is_bool()) {
             let text = format!("{what} has element type {dtype}, but must have element type bool");
-            return Err(Problem::invalid(text).with_help("add a Cast to bool before the node"));
+            return Err(Problem::invalid(text)
+                .with_help(format!("insert a Cast node that converts {what} to bool")));
         }
         self.reshape_to_scalar(cond)
     }

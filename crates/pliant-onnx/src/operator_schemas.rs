@@ -162,7 +162,7 @@ pub(crate) fn check_types(
             };
             let help = match all.iter().find(later) {
                 Some(s) => format!("opset {} accepts it: {CONVERT_HELP}", s.since),
-                None => "add a Cast before the node".into(),
+                None => format!("insert a Cast node that converts input {i} to an accepted type"),
             };
             return Err(Problem::invalid(message).with_help(help));
         }
@@ -175,7 +175,8 @@ pub(crate) fn check_types(
             let message = format!(
                 "inputs {first_input} and {i} must be of one type, but are of {other} and {ty}"
             );
-            return Err(Problem::invalid(message).with_help("add a Cast before the node"));
+            let help = format!("insert a Cast node that converts input {i} to {other}");
+            return Err(Problem::invalid(message).with_help(help));
         }
     }
     Ok(())

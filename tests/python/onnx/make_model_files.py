@@ -355,7 +355,7 @@ def external_data_at_no_offset() -> ModelProto:
     return external("w.bin", offset="-16")
 
 
-@attack("but shape [4] of float32 needs 16")
+@attack("but a tensor of shape [4] and type float32 needs 16")
 def external_data_of_another_length() -> ModelProto:
     return external("w.bin", offset="0", length="18446744073709551615")
 

@@ -68,8 +68,13 @@ impl<'m> Importer<'m> {
             options.shapes.keys().chain(options.dtypes.keys()).chain(options.dynamic.keys());
         for name in named.collect::<IndexSet<_>>() {
             if !inputs.iter().any(|i| i.name() == name) {
+                let option = match (options.shapes.get(name), options.dtypes.get(name)) {
+                    (Some(_), _) => "shape_dict",
+                    (None, Some(_)) => "dtype_dict",
+                    (None, None) => "dynamic_shapes",
+                };
                 let problem = Problem::invalid(format!(
-                    "an import option names the input '{name}', but there is no input '{name}'"
+                    "the import option {option} names the input '{name}', but the model has no input '{name}'"
                 ));
                 self.problems
                     .push(problem.with_help(format!("the inputs of the model are {known}")));

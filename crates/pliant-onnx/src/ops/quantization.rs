@@ -91,8 +91,9 @@ pub(super) fn broadcast_quant_param(
         rank if block == 0 => {
             // Each dim must be 1 or that of the quantized tensor, so that the shape of the result does not change.
             let Some(lead) = dims.len().checked_sub(rank) else {
+                let what = n.tensor_label(param, "an input");
                 return Err(Problem::invalid(format!(
-                    "the scale or zero point has {rank} dims, but the quantized tensor has only {}",
+                    "{what} (a scale or zero point) has {rank} dims, but the quantized tensor has only {}",
                     dims.len()
                 )));
             };
@@ -103,8 +104,10 @@ pub(super) fn broadcast_quant_param(
         }
         rank => {
             if rank != dims.len() {
+                let what = n.tensor_label(param, "an input");
                 return Err(Problem::invalid(format!(
-                    "with 'block_size', the scale and zero point must have the rank of the input, {}, but have rank {rank}",
+                    "with 'block_size', {what} (a scale or zero point) must have the rank of the quantized tensor, {}, but has \
+                     rank {rank}",
                     dims.len()
                 )));
             }

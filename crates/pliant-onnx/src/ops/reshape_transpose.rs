@@ -157,9 +157,11 @@ fn check_zero_dim(n: &mut Node<'_, '_>, kept: Option<Sym>, dim: Sym) -> Result<(
         Some(1) => return Ok(()),
         Some(_) => {
             return Err(Problem::invalid(
-                "a symbolic dim of the new shape is always 0; with allowzero=0, a 0 copies the input dim, but this dim is never 0",
+                "the new shape contains a symbolic size that is always 0; with allowzero=0, this 0 stands for the dim of the \
+                 input, which is never 0",
             )
-            .with_help("set allowzero=1 if the dim of the result should be 0"));
+            .with_help("set allowzero=1 if the dim of the result should be 0, or write the constant 0 \
+                 to copy the dim of the input"));
         }
         None => {}
     }

@@ -70,7 +70,8 @@ fn slice_non_constant(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
             let Some(values) = n.optional_tensor(input)? else { return Ok(None) };
             n.cast(values, DType::Int64).map(Some)
         };
-    let missing_input = |what: &str| Problem::invalid(format!("the node has no '{what}'"));
+    let missing_input =
+        |what: &str| Problem::invalid(format!("'{what}' is missing, but the node requires it"));
     let starts = vector(n, "starts", 1)?.ok_or_else(|| missing_input("starts"))?;
     let ends = vector(n, "ends", 2)?.ok_or_else(|| missing_input("ends"))?;
     let count = n.dims(starts)?;

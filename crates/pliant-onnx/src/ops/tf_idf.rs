@@ -36,7 +36,8 @@ impl NgramPool<'_> {
         let wrong = || {
             let items = self.items.len();
             Problem::invalid(format!(
-                "'ngram_counts' gives no valid range of n-grams of length {length} in 'pool_int64s', which has {items} elements"
+                "'ngram_counts' must contain ascending start positions in 'pool_int64s', which has {items} elements, but contains \
+                 no valid range for the n-grams of length {length}"
             ))
         };
         let (Some(from), Some(to)) = (index(length - 1), index(length)) else {

@@ -55,8 +55,8 @@ fn loop_node(n: &mut Node<'_, '_>) -> ConvertResult {
     let carried = graph.input.len().saturating_sub(2);
     if n.len() < 2 || n.len() != carried + 2 || graph.output.len() <= carried {
         return Err(Problem::invalid(format!(
-            "the node has {} inputs, and its body has {} inputs and {} outputs; with {carried} loop-carried values, the node and \
-             the body must have {} inputs each, and the body must have at least {} outputs",
+            "the node has {} inputs, and its body has {} inputs and {} outputs, but a loop with {carried} loop-carried values \
+             requires {} inputs of the node and of the body, and at least {} outputs of the body",
             n.len(),
             graph.input.len(),
             graph.output.len(),

@@ -193,9 +193,11 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
                 let extent = dilations[k] * (filter[k] - 1) + 1;
                 let (total, extension) = match &output_shape {
                     // The output size is the input size times the stride.
-                    None => {
-                        crop_and_extension(i128::from(extra[k] + extent), i128::from(strides[k]))?
-                    }
+                    None => crop_and_extension(
+                        "auto_pad",
+                        i128::from(extra[k] + extent),
+                        i128::from(strides[k]),
+                    )?,
                     Some(output_shape) => {
                         let size = n.func().syms.as_int(dims[k + 2]).ok_or_else(|| {
                             Problem::known_only_at_run_time(
@@ -204,7 +206,7 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
                         })?;
                         let steps = i128::from(size - 1) * i128::from(strides[k]);
                         let natural = steps + i128::from(extra[k] + extent);
-                        crop_and_extension(natural, i128::from(output_shape[k]))?
+                        crop_and_extension("output_shape", natural, i128::from(output_shape[k]))?
                     }
                 };
                 extra[k] += extension;
@@ -229,15 +231,21 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
 }
 
 /// The number of elements to crop from an output of size `natural`, and the number to append to it, to get the size `output_shape`.
-fn crop_and_extension(natural: i128, output_shape: i128) -> Result<(i64, i64), Problem> {
-    let part = |size: i128| {
+/// `name` is the attribute that requires this size.
+fn crop_and_extension(
+    name: &str,
+    natural: i128,
+    output_shape: i128,
+) -> Result<(i64, i64), Problem> {
+    let part = |size: i128, change: &str| {
+        let by = size;
         let size = i64::try_from(size.max(0)).ok().filter(|&size| size <= MAX_PAD);
         size.ok_or_else(|| {
             Problem::invalid(format!(
-                "'output_shape' or 'auto_pad' requires an output of size {output_shape}, which differs by more than {MAX_PAD} from \
-                 the size without padding, {natural}"
+                "attribute '{name}' requires an output that is {by} elements {change} than the output without padding, but the \
+                 difference must be at most {MAX_PAD}"
             ))
         })
     };
-    Ok((part(natural - output_shape)?, part(output_shape - natural)?))
+    Ok((part(natural - output_shape, "smaller")?, part(output_shape - natural, "larger")?))
 }

@@ -251,7 +251,8 @@ fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
         (dims.as_slice(), filter.as_slice(), offset_dims.as_slice())
     else {
         return Err(Problem::unsupported(format!(
-            "the input, the weight and the offsets have {}, {} and {} dims, but only 4 (2 spatial dims) are supported",
+            "the input, the weight and the offsets have {}, {} and {} dims, but each must have 4, \
+             because only images of 2 spatial dims are supported",
             dims.len(),
             filter.len(),
             offset_dims.len()
