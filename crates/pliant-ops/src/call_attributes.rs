@@ -77,7 +77,7 @@ impl InferCtx<'_> {
         for axis in value.as_ints().ok_or_else(bad)? {
             let axis = self.normalize_axis(axis, ndim)?;
             if axes.contains(&axis) {
-                return Err(self.error(format!("axis {axis} appears twice in {key}")));
+                return Err(self.error(format!("axis {axis} appears twice in attribute {key}")));
             }
             axes.push(axis);
         }
@@ -308,7 +308,8 @@ impl InferCtx<'_> {
     /// If the attribute is absent, not a single integer, or provably too small.
     pub fn size_attr(&mut self, key: &str, min: i64) -> Result<Option<Sym>, InferError> {
         let sizes = self.sizes_attr(key)?;
-        let bad = |ctx: &Self| ctx.attr_error(key, format!("attribute {key} must be one integer"));
+        let bad =
+            |ctx: &Self| ctx.attr_error(key, format!("attribute {key} must be a single integer"));
         let Some(sizes) = sizes.filter(|s| s.count().is_none_or(|n| n == 1)) else {
             return Err(bad(self));
         };

@@ -55,11 +55,17 @@ impl ParsedEquation {
         if let Some(term) = &output {
             for (k, label) in term.iter().enumerate() {
                 if term[..k].contains(label) {
-                    return Err(format!("the result in subscripts {text:?} repeats a label"));
-                }
-                if !inputs.iter().any(|t| t.contains(label)) && label.is_some() {
+                    let label =
+                        label.map_or_else(|| "the ellipsis".into(), |c| format!("label {c:?}"));
                     return Err(format!(
-                        "a label of the result in subscripts {text:?} occurs in no operand"
+                        "the result in subscripts {text:?} contains {label} more than once"
+                    ));
+                }
+                if let Some(c) = label
+                    && !inputs.iter().any(|t| t.contains(label))
+                {
+                    return Err(format!(
+                        "label {c:?} of the result in subscripts {text:?} occurs in no operand"
                     ));
                 }
             }
@@ -108,7 +114,9 @@ fn parse_term(text: &str) -> Result<Term, String> {
     while let Some(c) = rest.chars().next() {
         if let Some(after) = rest.strip_prefix("...") {
             if term.contains(&None) {
-                return Err(format!("term {text:?} of subscripts has two ellipses"));
+                return Err(format!(
+                    "term {text:?} of subscripts contains the ellipsis \"...\" more than once"
+                ));
             }
             term.push(None);
             rest = after;

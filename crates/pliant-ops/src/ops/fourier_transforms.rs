@@ -59,10 +59,12 @@ fn size_operand(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError>
     let size = match ctx.sizes(i)?.dims.as_deref() {
         Some(&[one]) => one,
         None => return Ok(None),
-        Some(_) => {
-            return Err(
-                ctx.error(format!("{operand} must be one integer", operand = ctx.operand_name(i)))
-            );
+        Some(list) => {
+            return Err(ctx.error(format!(
+                "{operand} must be a single integer, but has {} values",
+                list.len(),
+                operand = ctx.operand_name(i)
+            )));
         }
     };
     match ctx.func.syms.as_int(size) {

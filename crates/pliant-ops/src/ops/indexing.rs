@@ -61,7 +61,10 @@ fn take_axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
     if ndim == 1 {
         return Ok(0);
     }
-    Err(ctx.error(format!("axis is required for a tensor of rank {ndim}")))
+    Err(ctx.error(format!(
+        "axis may be omitted only for a tensor of rank 1, but {x} has rank {ndim}",
+        x = ctx.operand_name(0)
+    )))
 }
 
 fn infer_take(ctx: &mut InferCtx<'_>) -> InferResult {
@@ -252,8 +255,8 @@ fn check_inbound(
         if inside.iter().any(|&(a, b)| size_proofs::at_most(ctx.func, a, b) == Some(false)) {
             let (bound, dim) = (ctx.dim_text(bound), ctx.dim_text(dim));
             return Err(ctx.error(format!(
-                "bound {bound} is out of range for axis {axis} of size {dim}, which \
-                 assume_inbound does not allow"
+                "bound {bound} is out of range for axis {axis} of size {dim}, but \
+                 assume_inbound=True promises that all bounds are in range"
             )));
         }
     }
@@ -311,8 +314,8 @@ fn te_slice(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let slices = axis_slices(&mut ctx.infer(), &dims)?;
     let slices = slices.ok_or_else(|| {
         LegalizeError::unknown(
-            "relax.strided_slice: axes and strides must be constants, and begin and end constants or \
-             symbolic sizes",
+            "relax.strided_slice: axes and strides must be constants, and begin and end must be \
+             constants or symbolic sizes",
         )
     })?;
     let x = ctx.tensor(0)?;

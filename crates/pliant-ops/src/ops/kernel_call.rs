@@ -116,14 +116,16 @@ fn check_operand(
         ));
     }
     let Some(dtype) = tensor.dtype else {
-        return fail(format!("{name} has an unknown data type"));
+        return fail(format!("{name} has an unknown data type; declare it with R.match_cast"));
     };
     if operand.dtypes().all(|accepted| accepted != dtype) {
         let wanted: Vec<String> = operand.dtypes().map(|dtype| dtype.to_string()).collect();
         return fail(format!("{name} is {dtype}, expected {}", wanted.join(" or ")));
     }
     let Some(rank) = tensor.ndim else {
-        return fail(format!("{name} has an unknown number of dims"));
+        return fail(format!(
+            "{name} has an unknown number of dims; declare its shape with R.match_cast"
+        ));
     };
     let rank = match &call.axes[at] {
         Some(axes) => {

@@ -415,7 +415,10 @@ fn infer_repeat(ctx: &mut InferCtx<'_>) -> InferResult {
     let repeats = match repeats(ctx)?.as_deref() {
         Some(&[n]) => Some(n),
         None => None,
-        Some(_) => return Err(ctx.error("repeats must be one integer")),
+        Some(list) => {
+            let text = format!("repeats must be a single integer, but has {} values", list.len());
+            return Err(ctx.error(text));
+        }
     };
     let flat = ctx.attr("axis").is_none();
     let Some(ndim) = t.ndim else { return Ok(ctx.tensor_type(None, flat.then_some(1), t.dtype)) };

@@ -131,7 +131,7 @@ fn concat_split_slice_repeat_take() {
         concat | <float32(n, 4); float32(m, 4)> | axis=0 | R.Tensor((m + n, 4), dtype="float32")
         concat | <float32(m); float32(2 * m)> | | R.Tensor((m * 3,), dtype="float32")
         concat | <float32(n, 4); float32(m, 5)> | axis=0 | !tensors[1] has size 5 in dim 1, but the tensors before it have 4
-        concat | <float32(n); int8(n)> | | !tensors[1] differs in rank or data type
+        concat | <float32(n); int8(n)> | | !tensors[1] differs in data type from the tensors before it
         concat | float32(n) | | !tensors must be a tuple of tensors
         split | float32(2 * n, 3) | indices_or_sections=2 | R.Tuple(R.Tensor((n, 3), dtype="float32"), R.Tensor((n, 3), dtype="float32"))
         split | float32(7) | indices_or_sections=2 | R.Tuple(R.Tensor((4,), dtype="float32"), R.Tensor((3,), dtype="float32"))
@@ -139,7 +139,7 @@ fn concat_split_slice_repeat_take() {
         split | float32(n) | indices_or_sections=2 | R.Tuple(R.Tensor(((n + 1) // 2,), dtype="float32"), R.Tensor((n - (n + 1) // 2,), dtype="float32"))
         concat | <float32(n, 4); float32(m)> | axis=none | R.Tensor((m + n * 4,), dtype="float32")
         concat | <float32(n, 4); float32[2]> | axis=none | R.Tensor(dtype="float32", ndim=1)
-        concat | <float32(n, 4); int8(m)> | axis=none | !tensors[1] differs in data type from the others
+        concat | <float32(n, 4); int8(m)> | axis=none | !tensors[1] differs in data type from the tensors before it
         split | float32(7) | indices_or_sections=[2, 5] | R.Tuple(R.Tensor((2,), dtype="float32"), R.Tensor((3,), dtype="float32"), R.Tensor((2,), dtype="float32"))
         split | float32(3) | indices_or_sections=[5] | R.Tuple(R.Tensor((3,), dtype="float32"), R.Tensor((0,), dtype="float32"))
         split | float32[2] | indices_or_sections=2 | R.Tuple(R.Tensor(dtype="float32", ndim=2), R.Tensor(dtype="float32", ndim=2))
@@ -156,7 +156,7 @@ fn concat_split_slice_repeat_take() {
         tile | float32(n, 4) | repeats=[2, 1, 3] | R.Tensor((2, n, 12), dtype="float32")
         take | float32(n, 4), int64(b, s) | axis=0 | R.Tensor((b, s, 4), dtype="float32")
         take | float32(n, 4), int64() | axis=1 | R.Tensor((n,), dtype="float32")
-        take | float32(n, 4), int64(b) | | !axis is required
+        take | float32(n, 4), int64(b) | | !axis may be omitted only for a tensor of rank 1
         take | float32(n), float32(b) | | !indices must be a tensor of integers
         take | float32(n), int64(b) | mode=raise | !mode must be
         "#,
@@ -193,7 +193,7 @@ fn reductions_and_products() {
         nn.softmax | float32(n, m) | axis=-1 | R.Tensor((n, m), dtype="float32")
         nn.softmax | float32(n, m) | axis=2 | !axis 2 is out of range
         nn.layer_norm | float32(n, 8), float32(8), float32(8) | axes=[-1] | R.Tensor((n, 8), dtype="float32")
-        nn.layer_norm | float32(n, 8), float32(7), float32(8) | axes=[-1] | !gamma has size 7 for axis 1, which has size 8
+        nn.layer_norm | float32(n, 8), float32(7), float32(8) | axes=[-1] | !gamma has size 7 for axis 1 of data, but this axis has size 8
         "#,
     );
 }

@@ -159,7 +159,7 @@ REFUSED: list[Refused] = [
         "attention_lengths", (plain[0], f32("k", 1, 3, 2, 8), f32("v", 1, 4, 2, 8)), f"{SCALED})", "the lengths of"
     ),
     Refused("attention_mask", plain, f'{SCALED}, causal_mask="Left")', "causal_mask must be one of"),
-    Refused("attention_window", plain, f"{SCALED}, window_size=2)", "window_size requires a causal_mask"),
+    Refused("attention_window", plain, f"{SCALED}, window_size=2)", "window_size requires causal_mask to be"),
     Refused("attention_no_window", plain, f'{SCALED}, causal_mask="TopLeft", window_size=0)', "must be at least 1"),
     Refused("attention_bias_rank", (*plain, f32("w", 1, 1, 1, 1, 1)), f"{SCALED}, w)", "bias must have at most 4 dims"),
     Refused("attention_bias_shape", (*plain, f32("w", "b", 5, "s", "t")), f"{SCALED}, w)", "does not broadcast to"),

@@ -135,10 +135,10 @@ pub const ORDERED: &[Case] = &[
         for (text, part) in [
             ("i", "does not fit the rank"),
             ("ij->k", "in no operand"),
-            ("ij->ii", "repeats a label"),
+            ("ij->ii", "contains label 'i' more than once"),
             ("ij,jk", "terms for 2 operands"),
             ("i1", "labels are ASCII letters"),
-            ("......", "has two ellipses"),
+            ("......", "contains the ellipsis \"...\" more than once"),
         ] {
             refuse("relax.einsum", &one, &attrs(&[("subscripts", AttrValue::str(text))]), part);
         }

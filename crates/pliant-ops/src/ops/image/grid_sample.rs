@@ -101,7 +101,9 @@ fn infer_sample(ctx: &mut InferCtx<'_>) -> InferResult {
         )));
     }
     if sample_attrs.method == Interpolation::Bicubic && t.ndim == Some(5) {
-        return Err(ctx.error("method \"bicubic\" requires images of 2 spatial dims"));
+        return Err(
+            ctx.error("method \"bicubic\" supports only images of 2 spatial dims, but data has 3")
+        );
     }
     let (Some(dims), Some(grid)) = (t.dims, g.dims) else {
         return Ok(ctx.tensor_type(None, t.ndim.or(g.ndim), t.dtype));

@@ -157,7 +157,7 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     ctx.element_value("extrapolation_value", dtype)?;
     if sizes.ndim.is_some_and(|m| m != 1 && m != n) {
         let m = sizes.ndim.unwrap_or(0);
-        return Err(ctx.error(format!("size has {m} values, but must have 1 or {n}")));
+        return Err(ctx.error(format!("operand 'size' has {m} values, but must have 1 or {n}")));
     }
     let (Some(dims), Some(size)) = (t.dims, sizes.dims) else {
         return Ok(ctx.tensor_type(None, Some(n + 2), dtype));

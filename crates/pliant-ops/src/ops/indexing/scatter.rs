@@ -194,9 +194,9 @@ fn infer_index_put(ctx: &mut InferCtx<'_>) -> InferResult {
     let accumulate = ctx.bool("accumulate")?;
     ctx.same_dtype(0, 2)?;
     if accumulate && data.dtype.is_some_and(DType::is_bool) {
-        return Err(
-            ctx.error("accumulate is not defined on bool, but operand 'data' has data type bool")
-        );
+        return Err(ctx.error(
+            "accumulate=True is not defined on bool, but operand 'data' has data type bool",
+        ));
     }
     if let Some(list) = index_tensors(ctx, 1)?
         && let (Some(i), Some(x), Some(v)) = (index_dims(ctx, &list)?, &data.dims, values.dims)
@@ -250,9 +250,11 @@ fn slice_bounds(ctx: &InferCtx<'_>) -> Result<Option<[Sym; 3]>, InferError> {
     for i in 2..5 {
         match ctx.sizes(i)?.dims.as_deref() {
             Some(&[one]) => bounds.push(one),
-            Some(_) => {
-                let name = ctx.operand_name(i);
-                return Err(ctx.error(format!("{name} must be one integer")));
+            Some(list) => {
+                let (name, count) = (ctx.operand_name(i), list.len());
+                return Err(
+                    ctx.error(format!("{name} must be a single integer, but has {count} values"))
+                );
             }
             None => {}
         }
@@ -290,7 +292,7 @@ fn te_slice_scatter(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let axis = infer.axis("axis", dims.len())?;
     let slice = slice_of(&mut infer, dims[axis])?.ok_or_else(|| {
         LegalizeError::unknown(
-            "relax.slice_scatter: start and end must be constants or symbolic sizes, and step a \
+            "relax.slice_scatter: start and end must be constants or symbolic sizes, and step must be a \
              constant",
         )
     })?;

@@ -37,34 +37,41 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     ctx.same_dtype(0, 1)?;
     require_integer(ctx, 2, &starts)?;
     ctx.bool("circular")?;
-    if starts.ndim.is_some_and(|n| n != 1)
-        || data.ndim.zip(updates.ndim).is_some_and(|(a, b)| a != b)
-    {
-        return Err(ctx.error(format!(
-            "starts must have 1 dim, and updates must have as many dims as data: {types}",
-            types = operand_types(ctx)
-        )));
+    if starts.ndim.is_some_and(|n| n != 1) {
+        let types = operand_types(ctx);
+        return Err(ctx.error(format!("starts must have 1 dim: {types}")));
+    }
+    if data.ndim.zip(updates.ndim).is_some_and(|(a, b)| a != b) {
+        let types = operand_types(ctx);
+        return Err(ctx.error(format!("updates must have as many dims as data: {types}")));
     }
     let Some(data_dims) = &data.dims else { return Ok(ctx.tensor_type_like(&data, data.dtype)) };
     let axis = axis(ctx, data_dims.len())?;
-    let mut pairs: Vec<_> = starts.dims.iter().map(|starts| (data_dims[0], starts[0])).collect();
+    if let Some(starts_dims) = &starts.dims
+        && shared_dim(ctx, data_dims[0], starts_dims[0]).is_none()
+    {
+        let (batch, count) = (ctx.dim_text(data_dims[0]), ctx.dim_text(starts_dims[0]));
+        let types = operand_types(ctx);
+        return Err(ctx.error(format!(
+            "starts must have one element for each of the {batch} sequences of data (dim 0), but has {count}: {types}"
+        )));
+    }
     if let Some(new) = &updates.dims {
-        pairs.extend((0..data_dims.len()).filter(|&k| k != axis).map(|k| (data_dims[k], new[k])));
         if size_proofs::at_most(ctx.func, new[axis], data_dims[axis]) == Some(false) {
             let text = operand_types(ctx);
             return Err(
                 ctx.error(format!("updates are longer than data along axis {axis}: {text}"))
             );
         }
-    }
-    for (a, b) in pairs {
-        if shared_dim(ctx, a, b).is_none() {
-            let (expected, actual) = (ctx.dim_text(a), ctx.dim_text(b));
-            let types = operand_types(ctx);
-            return Err(ctx.error(format!(
-                "the sizes of data, updates and starts must be equal in all dims except axis {axis}, but the sizes {expected} and \
-                 {actual} differ: {types}"
-            )));
+        for k in (0..data_dims.len()).filter(|&k| k != axis) {
+            if shared_dim(ctx, data_dims[k], new[k]).is_none() {
+                let (expected, actual) = (ctx.dim_text(data_dims[k]), ctx.dim_text(new[k]));
+                let types = operand_types(ctx);
+                return Err(ctx.error(format!(
+                    "data and updates must have equal sizes in all dims except axis {axis}, but have the sizes {expected} and \
+                     {actual} in dim {k}: {types}"
+                )));
+            }
         }
     }
     Ok(ctx.tensor_type_like(&data, data.dtype))

@@ -77,10 +77,12 @@ pub(super) fn concat_operands(ctx: &InferCtx<'_>) -> Result<Option<ConcatOperand
     let ndim = parts.iter().find_map(|p| p.ndim);
     let dtype = parts.iter().find_map(|p| p.dtype);
     for (k, p) in parts.iter().enumerate() {
-        if p.dtype.is_some_and(|d| Some(d) != dtype) || p.ndim.is_some_and(|n| Some(n) != ndim) {
-            let tys = ctx.operand_type_text(0);
+        let different_dtype = p.dtype.is_some_and(|d| Some(d) != dtype);
+        if different_dtype || p.ndim.is_some_and(|n| Some(n) != ndim) {
+            let (tys, what) =
+                (ctx.operand_type_text(0), if different_dtype { "data type" } else { "rank" });
             return Err(ctx.error(format!(
-                "tensors[{k}] differs in rank or data type from the others: {tys}"
+                "tensors[{k}] differs in {what} from the tensors before it: {tys}"
             )));
         }
     }
@@ -95,7 +97,9 @@ fn infer_concat_flat(ctx: &mut InferCtx<'_>) -> InferResult {
     let dtype = parts.iter().find_map(|p| p.dtype);
     if let Some(k) = parts.iter().position(|p| p.dtype.is_some_and(|d| Some(d) != dtype)) {
         let tys = ctx.operand_type_text(0);
-        return Err(ctx.error(format!("tensors[{k}] differs in data type from the others: {tys}")));
+        return Err(ctx.error(format!(
+            "tensors[{k}] differs in data type from the tensors before it: {tys}"
+        )));
     }
     let sizes: Option<Vec<Sym>> =
         parts.iter().map(|p| p.dims.as_ref().map(|d| numel(ctx, d))).collect();

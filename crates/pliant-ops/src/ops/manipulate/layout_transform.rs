@@ -251,9 +251,9 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let map = index_map(ctx, t.ndim)?;
     for key in ["axis_separators", "input_axis_separators"] {
         if ctx.list(key)?.is_some_and(|list| !list.is_empty()) {
-            return Err(
-                ctx.error(format!("{key} must be empty, because only flat buffers are supported"))
-            );
+            return Err(ctx.error(format!(
+                "attribute {key} must be empty, because every buffer has a single physical axis"
+            )));
         }
     }
     if !ctx.attr("pad_value").is_none() {

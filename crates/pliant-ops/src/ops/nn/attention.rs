@@ -100,7 +100,9 @@ fn attention_attrs(ctx: &InferCtx<'_>) -> Result<AttentionAttrs, InferError> {
     if let Some(window) = window {
         ctx.check_range("window_size", &[window], 1)?;
         if causal == CausalMask::No {
-            return Err(ctx.error("window_size requires a causal_mask"));
+            return Err(
+                ctx.error("window_size requires causal_mask to be \"TopLeft\" or \"BottomRight\"")
+            );
         }
     }
     Ok(AttentionAttrs { scale, causal, window })

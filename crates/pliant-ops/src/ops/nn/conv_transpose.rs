@@ -118,7 +118,8 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
         if size_proofs::at_most(ctx.func, size, minus) == Some(true) {
             let size = ctx.dim_text(size);
             return Err(ctx.error(format!(
-                "padding {before} and {after} is too large: the size of the result would be {size}"
+                "the padding of {before} before and {after} after a spatial dim is too large: the size of the \
+                 result would be {size}"
             )));
         }
         spatial.push(size);

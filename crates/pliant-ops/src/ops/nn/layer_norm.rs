@@ -84,7 +84,7 @@ pub(super) fn check_param(
             let (expected, actual) = (ctx.dim_text(dims[axis]), ctx.dim_text(d));
             let (name, data) = (ctx.operand_name(i), ctx.operand_name(0));
             ctx.error(format!(
-                "{name} has size {actual} for axis {axis} of {data}, which has size {expected}"
+                "{name} has size {actual} for axis {axis} of {data}, but this axis has size {expected}"
             ))
         })?;
     }

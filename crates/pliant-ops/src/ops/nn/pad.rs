@@ -114,8 +114,8 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
             let dim = ctx.dim_text(dims[axis]);
             let [before, after, need] = [pair.0, pair.1, need].map(|s| ctx.dim_text(s));
             return Err(ctx.error(format!(
-                "axis {axis} of size {dim} is too small for padding {before} and \
-                 {after}: this pad_mode needs a size of at least {need}"
+                "axis {axis} of size {dim} is too small for padding of {before} before and \
+                 {after} after it: this pad_mode needs a size of at least {need}"
             )));
         }
         let syms = &mut ctx.func.syms;

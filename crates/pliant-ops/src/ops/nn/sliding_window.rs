@@ -83,7 +83,7 @@ impl Window {
                 (ctx.dim_text(dim), ctx.dim_text(window_size), ctx.dim_text(span));
             return Err(ctx.error(format!(
                 "a window of {window_size} elements, which spans {span}, is larger than a dim of \
-                 {dim} with padding {before} and {after}"
+                 {dim} with padding of {before} before and {after} after it"
             )));
         }
         Ok(count)

@@ -79,8 +79,10 @@ pub(super) fn check_types(ctx: &InferCtx<'_>, kind: CellKind) -> Result<Option<D
     let directions = if ctx.choice("direction", DIRECTIONS)? == 2 { 2 } else { 1 };
     activations(ctx, kind.default_activations(), directions)?;
     clip(ctx)?;
-    if !matches!(ctx.int("layout")?, 0 | 1) {
-        return Err(ctx.error("layout must be 0 (steps first) or 1 (batch first)"));
+    let layout = ctx.int("layout")?;
+    if !matches!(layout, 0 | 1) {
+        return Err(ctx
+            .error(format!("layout must be 0 (steps first) or 1 (batch first), but is {layout}")));
     }
     Ok(dtype)
 }

@@ -48,9 +48,9 @@ fn integer_operand(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferErr
     match ctx.sizes(i)?.dims.as_deref() {
         Some(&[one]) => Ok(Some(one)),
         None => Ok(None),
-        Some(_) => {
-            Err(ctx.error(format!("{operand} must be one integer", operand = ctx.operand_name(i))))
-        }
+        Some(_) => Err(
+            ctx.error(format!("{operand} must be a single integer", operand = ctx.operand_name(i)))
+        ),
     }
 }
 
