@@ -86,7 +86,7 @@ def test_views_of_tensor_memory() -> None:
 
 
 def test_invalid_views_are_rejected() -> None:
-    with pytest.raises(pliant.error.ScriptError, match="the view needs 40 bytes, but data has 16"):
+    with pytest.raises(pliant.error.ScriptError, match="the view needs 40 bytes, but the operand data has only 16 bytes"):
 
         @R.function
         def main(x: R.Tensor((4,), "float32")):

@@ -147,7 +147,7 @@ def test_a_recurrent_network(rng: np.random.Generator) -> None:
 def test_invalid_scans() -> None:
     state, wide = te.placeholder((4, 3), name="s"), te.placeholder((4, 5), name="w")
     first = te.compute((1, 3), lambda t, i: tir.const(0.0))
-    with pytest.raises(pliant.CompileError, match="dim 1 of s is 3, but dim 1 of its update is 5"):
+    with pytest.raises(pliant.CompileError, match="dim 1 of state 's' is 3, dim 1 of its update is 5"):
         te.scan(first, wide, state)
     with pytest.raises(pliant.CompileError, match="the scan has 1 states, 2 initial values"):
         te.scan([first, first], [state], [state])

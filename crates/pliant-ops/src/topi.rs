@@ -26,7 +26,7 @@ pub fn outputs_over(
 ) -> Result<Vec<te::Tensor>, LegalizeError> {
     let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = func.expr(call) else {
         return Err(LegalizeError::new(
-            "only a call of an operator can be used as a tensor expression, but the expression is not one",
+            "only a call of an operator can be used as a tensor expression, but the expression is not a call of an operator",
         ));
     };
     let (op, args, attrs) = (*op, func.list(*args).to_vec(), func.call_attrs(*attrs).clone());

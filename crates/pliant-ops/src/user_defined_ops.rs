@@ -399,7 +399,7 @@ impl<'f> TeCall<'f> {
                 let sym = te::to_sym(&mut self.func.syms, dim, &mut self.vars);
                 dims.push(sym.ok_or_else(|| {
                     TeError::new(format!(
-                        "dim {dim} of output {} is not an integer expression of sizes",
+                        "output '{}' has the dim {dim}, which is not an integer expression of constants and size variables",
                         t.name()
                     ))
                 })?);

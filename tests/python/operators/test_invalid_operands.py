@@ -239,7 +239,7 @@ MISFITS = {
     "nn.pixel_shuffle": ({"x": ("n", "m", 2, 2)}, "R.nn.pixel_shuffle(x, 2)", {"n": 2, "m": 3}, "m = 3, must be a multiple of"),
     "split": ({"x": ("n", "m")}, "R.split(x, [n - 5], 0)", {"n": 2, "m": 3}, "the index -3 in indices_or_sections is negative"),
     "squeeze": ({"x": ("n", "m")}, "R.squeeze(x, [1])", {"n": 2, "m": 3}, "axis 1 has size m = 3, but only axes of size 1"),
-    "topk": ({"x": ("n", "m"), "y": ("k",)}, "R.topk(x, k, axis=1)", {"n": 2, "m": 3, "k": 5}, "k is k = 5, but axis 1 has size m = 3"),
+    "topk": ({"x": ("n", "m"), "y": ("k",)}, "R.topk(x, k, axis=1)", {"n": 2, "m": 3, "k": 5}, "k is k = 5, but must be at most the size of axis 1, which is m = 3"),
     "vision.get_valid_counts": (
         {"x": ("b", "n", "m")}, "R.vision.get_valid_counts(x, 0.5, score_index=2)", {"b": 2, "n": 3, "m": 2},
         "index 2 is out of range for rows of size 2",

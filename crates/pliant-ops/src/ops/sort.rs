@@ -89,7 +89,7 @@ fn infer_argsort(ctx: &mut InferCtx<'_>) -> InferResult {
 fn index_dtype(ctx: &InferCtx<'_>) -> Result<DType, InferError> {
     let dtype = ctx.dtype("dtype")?.unwrap_or(DType::Int32);
     if dtype.is_bool() {
-        return Err(ctx.error("dtype must be a type of numbers, but is bool"));
+        return Err(ctx.error("dtype must be a numeric data type, but is bool"));
     }
     let data = ctx.tensor(0)?;
     if let Some(dims) = data.dims.filter(|d| !d.is_empty())
@@ -173,7 +173,9 @@ fn infer_topk(ctx: &mut InferCtx<'_>) -> InferResult {
     if let (Some(dims), Some(axis), Some(k)) = (&mut dims, axis, k) {
         if size_proofs::at_most(ctx.func, k, dims[axis]) == Some(false) {
             let (k, size) = (ctx.dim_text(k), ctx.dim_text(dims[axis]));
-            return Err(ctx.error(format!("k is {k}, but axis {axis} has size {size}")));
+            return Err(ctx.error(format!(
+                "k is {k}, but must be at most the size of axis {axis}, which is {size}"
+            )));
         }
         dims[axis] = k;
     }
@@ -211,7 +213,9 @@ fn te_topk(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         }
         if !fits {
             let (max, size) = (te::size_text(&k, 0), te::size_text(len, 1));
-            let message = format!("relax.topk: k is {max}, but axis {axis} has size {size}");
+            let message = format!(
+                "relax.topk: k is {max}, but must be at most the size of axis {axis}, which is {size}"
+            );
             b.assert(&te::explain(&te::le(&k, len), &[k.clone(), len.clone()]), message);
         }
         let call = KernelCall::new(&KERNEL).operand("x", TensorView::from(&x).rows(axis, 0));

@@ -184,7 +184,7 @@ fn arange_bounds(ctx: &mut InferCtx<'_>) -> Result<[ArangeBound; 3], InferError>
         (Some(end), None, _) => [ArangeBound::Size(zero), end, ArangeBound::Size(one)],
         (Some(start), Some(end), None) => [start, end, ArangeBound::Size(one)],
         (Some(start), Some(end), Some(step)) => [start, end, step],
-        (None, ..) => return Err(ctx.error("operand end is missing")),
+        (None, ..) => return Err(ctx.error("the operand end, the end of the range, is missing")),
     })
 }
 

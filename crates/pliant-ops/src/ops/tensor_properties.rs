@@ -161,7 +161,8 @@ fn infer_view(ctx: &mut InferCtx<'_>) -> InferResult {
             && old.size() != new.size()
         {
             return Err(ctx.error(format!(
-                "the elements of data ({old}) and of the result ({new}) differ in size, so the shape of the result must be passed"
+                "the elements of data have the type {old} and those of the result the type {new}, which differ in size, so the \
+                 shape of the result must be passed"
             )));
         }
         return Ok(ctx.tensor_type_like(&t, dtype));
@@ -175,7 +176,9 @@ fn infer_view(ctx: &mut InferCtx<'_>) -> InferResult {
         && let (Some(actual), Some(expected)) = (bytes(ctx, old, from), bytes(ctx, new, to))
         && expected > actual
     {
-        return Err(ctx.error(format!("the view needs {expected} bytes, but data has {actual}")));
+        return Err(ctx.error(format!(
+            "the view needs {expected} bytes, but the operand data has only {actual} bytes"
+        )));
     }
     Ok(ctx.tensor_type(sizes.dims, sizes.ndim, dtype))
 }

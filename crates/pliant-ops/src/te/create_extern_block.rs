@@ -103,7 +103,7 @@ impl PrimFuncCreator<'_> {
                 _ => {
                     let name = out.name();
                     return Err(TeError(format!(
-                        "output '{name}' is passed to the loop function twice"
+                        "the arguments of the loop function contain the output '{name}' twice; pass each output once"
                     )));
                 }
             };

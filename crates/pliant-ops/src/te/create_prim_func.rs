@@ -184,14 +184,18 @@ fn validate(args: &[Arg], tensors: &[Tensor], stages: &[Tensor]) -> Result<(), T
     let mut arguments: FxHashSet<&Tensor> = FxHashSet::default();
     if let Some(t) = tensors.iter().find(|t| !arguments.insert(*t)) {
         let name = t.name();
-        return Err(TeError::new(format!("create_prim_func: tensor '{name}' is passed twice")));
+        return Err(TeError::new(format!(
+            "create_prim_func: the arguments contain the tensor '{name}' twice; pass it once"
+        )));
     }
     let vars: Vec<&Var> =
         args.iter().filter_map(|a| if let Arg::Var(v) = a { Some(v) } else { None }).collect();
     let mut seen = FxHashSet::default();
     if let Some(var) = vars.iter().find(|var| !seen.insert(**var)) {
         let name = var.name();
-        return Err(TeError::new(format!("create_prim_func: variable '{name}' is passed twice")));
+        return Err(TeError::new(format!(
+            "create_prim_func: the arguments contain the variable '{name}' twice; pass it once"
+        )));
     }
     for t in stages {
         for dim in t.shape() {
@@ -200,7 +204,7 @@ fn validate(args: &[Arg], tensors: &[Tensor], stages: &[Tensor]) -> Result<(), T
         match t.op() {
             TensorOp::Placeholder if !arguments.contains(t) => {
                 return Err(TeError::new(format!(
-                    "create_prim_func: placeholder {} is read but is not among the arguments",
+                    "create_prim_func: the placeholder '{}' is read, but is not among the arguments; pass it as an argument",
                     t.name()
                 )));
             }

@@ -114,12 +114,12 @@ fn check(name: &str, init: &[Tensor], update: &[Tensor], state: &[Tensor]) -> Re
     for ((i, u), s) in init.iter().zip(update).zip(state) {
         let state_name = s.name();
         if !s.is_placeholder() {
-            return error(format!("state {state_name} must be created by te.placeholder"));
+            return error(format!("state '{state_name}' must be created by te.placeholder"));
         }
         if s.ndim() == 0 || i.ndim() != s.ndim() || u.ndim() != s.ndim() {
             return error(format!(
-                "{state_name} has {} dims, but its initial values have {} and its update has {}; \
-                 all must have the same number of dims, and the first dim must be the number of steps",
+                "state '{state_name}' has {} dims, but its initial values have {} and its update has {}; all must have the same \
+                 number of dims, and the first dim must be the number of steps",
                 s.ndim(),
                 i.ndim(),
                 u.ndim()
@@ -128,16 +128,22 @@ fn check(name: &str, init: &[Tensor], update: &[Tensor], state: &[Tensor]) -> Re
         if i.dtype() != s.dtype() || u.dtype() != s.dtype() {
             let (dtype, initial, update) = (s.dtype(), i.dtype(), u.dtype());
             return error(format!(
-                "state {state_name} has data type {dtype}, its initial values have {initial} and its update has {update}; all must \
-                 have the same data type"
+                "state '{state_name}' has data type {dtype}, its initial values have {initial} and its update has {update}; all \
+                 must have the same data type"
             ));
         }
         let dims = s.shape().iter().zip(u.shape()).zip(i.shape()).enumerate();
         for (k, ((sd, ud), id)) in dims {
-            if !provably_equal(sd, ud) || (k > 0 && !provably_equal(sd, id)) {
+            if k == 0 && !provably_equal(sd, ud) {
                 return error(format!(
-                    "dim {k} of {state_name} is {sd}, but dim {k} of its update is {ud} and dim \
-                     {k} of its initial values is {id}"
+                    "the first dim of state '{state_name}' is {sd}, but the first dim of its update is {ud}; both must be the \
+                     number of steps"
+                ));
+            }
+            if k > 0 && !(provably_equal(sd, ud) && provably_equal(sd, id)) {
+                return error(format!(
+                    "dim {k} of state '{state_name}' is {sd}, dim {k} of its update is {ud} and dim {k} of its initial values is \
+                     {id}, but these sizes must be equal"
                 ));
             }
         }
@@ -145,7 +151,7 @@ fn check(name: &str, init: &[Tensor], update: &[Tensor], state: &[Tensor]) -> Re
             || !provably_equal(&i.shape()[0], &init[0].shape()[0])
         {
             return error(format!(
-                "state {state_name} must have as many steps as state {}",
+                "state '{state_name}' and its initial values must have as many steps as those of state '{}'",
                 state[0].name()
             ));
         }
@@ -186,17 +192,17 @@ fn check_step(name: &str, stage: &Tensor, states: &[Tensor]) -> Result<(), TeErr
             }
         }
         TensorOp::Compute(_) => Err(TeError(format!(
-            "scan '{name}': stage {stage_name} reads a state, so the size of its first dim must be the number of steps, {steps}"
+            "scan '{name}': stage '{stage_name}' reads a state, so the size of its first dim must be the number of steps, {steps}"
         ))),
         _ => Err(TeError(format!(
-            "scan '{name}': stage {stage_name} reads a state, so it must be a te.compute"
+            "scan '{name}': stage '{stage_name}' reads a state, so it must be a te.compute"
         ))),
     }
 }
 
 fn unavailable_step_message(name: &str, stage: &str) -> String {
     format!(
-        "scan '{name}': stage {stage} reads a state at its own step or a later one, which is not computed yet"
+        "scan '{name}': stage '{stage}' reads a state at its own step or a later one, which is not computed yet"
     )
 }
 
@@ -258,7 +264,7 @@ mod tests {
         assert!(wrong.unwrap_err().0.contains("its update has 1"));
         let other = compute(vec![n.clone(), int(5)], "update", |_| float(0.0));
         let wrong = scan("scan", from_ref(&init), &[other], from_ref(&state));
-        assert!(wrong.unwrap_err().0.contains("dim 1 of s is 4, but dim 1 of its update is 5"));
+        assert!(wrong.unwrap_err().0.contains("dim 1 of state 's' is 4, dim 1 of its update is 5"));
         let flat = compute(vec![int(4)], "flat", |i| state.at(&[int(0), i[0].clone()]));
         let update = compute(vec![n.clone(), int(4)], "update", |i| flat.at(&i[1..]));
         let wrong = scan("scan", &[init], &[update], &[state]);

@@ -124,7 +124,10 @@ fn invalid_stages_are_rejected() {
         fails(&[(&a).into(), (&d).into()]).contains("A has 1 dims, but D reads it with 2 indices")
     );
     let e = te::compute(vec![n], "E", |i| a.at(i));
-    assert!(fails(&[(&e).into()]).contains("placeholder A is read but is not among the arguments"));
+    assert!(
+        fails(&[(&e).into()])
+            .contains("the placeholder 'A' is read, but is not among the arguments")
+    );
     assert!(fails(&[(&a).into(), (&e).into(), (&e).into()]).contains("twice"));
     assert!(a.try_at(&[]).is_err());
 }

@@ -34,7 +34,7 @@ def argsorted(axis: int, descending: bool, dtype: str) -> Callable[..., Any]:
 def topk(k: int, axis: int, largest: bool) -> Callable[..., Any]:
     def reference(a: Array) -> Any:
         if a.shape[axis] < k:
-            return Refusal(f"relax.topk: k is {k}, but axis")
+            return Refusal(f"relax.topk: k is {k}, but must be at most the size of axis")
         at = np.take(argsorted(axis, largest, "int32")(a), np.arange(k), axis)
         return [np.take_along_axis(a, at.astype("int64"), axis), at]
 

@@ -103,7 +103,12 @@ pub const ORDERED: &[Case] = &[
             );
         }
         refuse("relax.topk", &[ties(3).f32()], &attrs(&[("k", int(-1))]), "must not be negative");
-        refuse("relax.topk", &[ties(3).f32()], &attrs(&[("k", int(4))]), "k is 4, but axis 1");
+        refuse(
+            "relax.topk",
+            &[ties(3).f32()],
+            &attrs(&[("k", int(4))]),
+            "k is 4, but must be at most the size of axis 1",
+        );
     }),
     ("relax.median", || {
         for n in [1, 2, 3, 7] {

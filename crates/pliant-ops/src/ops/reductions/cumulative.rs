@@ -44,8 +44,8 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let dtype = ctx.dtype("dtype")?.or(t.dtype);
     if dtype.is_some_and(|d| d.is_bool()) {
         return Err(ctx
-            .error("the operator is not defined on bool, the data type of the result")
-            .with_help("set the element type of the result: dtype=\"int64\""));
+            .error("the data type of the result is bool, but the operator computes only numbers")
+            .with_help("pass a numeric data type for the result, such as dtype=\"int64\""));
     }
     ctx.bool("exclusive")?;
     if ctx.attr("axis").is_none() {

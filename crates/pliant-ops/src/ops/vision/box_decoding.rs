@@ -75,7 +75,7 @@ pub(super) fn index_attr(
     let size = size.and_then(|s| ctx.func.syms.as_int(s));
     if at < 0 || size.is_some_and(|n| at >= n) {
         return Err(ctx.error(format!(
-            "{key} {at} is out of range for the last dim of data: data is {ty}",
+            "{key} is {at}, which is out of range for the last dim of data: data is {ty}",
             ty = ctx.operand_type_text(0)
         )));
     }
