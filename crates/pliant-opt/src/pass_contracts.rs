@@ -236,7 +236,10 @@ pub fn check_order<'a>(
         if missing.is_empty() {
             return Ok(pass.apply(current));
         }
-        Err(format!("pass {} requires {missing:?}, which no earlier pass ensures", pass.name))
+        Err(format!(
+            "the pass {} requires the module properties {missing:?}, which no earlier pass establishes",
+            pass.name
+        ))
     })
 }
 
@@ -268,7 +271,7 @@ mod tests {
         .expect_err("too late");
         assert_eq!(
             error,
-            "pass OffloadDequantized requires [Dequantized], which no earlier pass ensures"
+            "the pass OffloadDequantized requires the module properties [Dequantized], which no earlier pass establishes"
         );
     }
 

@@ -128,8 +128,9 @@ fn new_names(module: &IRModule) -> Result<FxHashMap<Arc<str>, Arc<str>>, PassErr
         if let Some(other) = owners.insert(symbol.clone(), name.clone()) {
             let what =
                 format!("the public functions '{other}' and '{name}' are both named '{symbol}'");
-            let problem = Problem::new(what)
-                .with_help("change the attribute global_symbol of one of the two functions");
+            let problem = Problem::new(what).with_help(
+                "give one of the two functions another name: change its attribute 'global_symbol'",
+            );
             return Err(PassError::User(vec![problem]));
         }
         if symbol != *name {

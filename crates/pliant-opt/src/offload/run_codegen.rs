@@ -180,7 +180,7 @@ impl RunCodegen {
             for name in entries {
                 if module.get(name).is_none() {
                     return Err(PassError::user(format!(
-                        "RunCodegen: the module has no function '{name}', which entry_functions names"
+                        "RunCodegen: the argument 'entry_functions' contains '{name}', but the module has no function of this name"
                     )));
                 }
             }

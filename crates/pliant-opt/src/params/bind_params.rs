@@ -241,10 +241,12 @@ fn replace_params(
         None => Ok(new),
         Some(&v) => Err(PassError::unsupported(
             format!(
-                "the only parameter whose type contains the size '{}' cannot be bound to a value",
+                "binding a parameter to a value would leave the size '{}' undefined, because the type of no other parameter \
+                 contains it",
                 new.syms.name(v)
             ),
-            "no dim of the parameter equals this size, so the value does not determine it; bind the size with BindSymbolicVars first",
+            "no dim of the bound parameter equals this size, so the value does not determine it; bind the size with \
+             BindSymbolicVars first",
         )),
     }
 }

@@ -136,7 +136,8 @@ fn check_result(
         if !after.is_empty() && verifier_errors(&module_before, ctx).is_empty() {
             let problem = |why: String| {
                 Problem::new(format!("after replacing symbolic sizes, the function would be ill-formed: {why}")).with_help(
-                    "use only new sizes whose symbols each occur alone as a dim of a parameter or of an R.match_cast",
+                    "the new sizes may contain only symbols that the function defines: each must occur alone as a dim of a \
+                     parameter or of an R.match_cast",
                 )
             };
             problems.extend(after.into_iter().map(problem));

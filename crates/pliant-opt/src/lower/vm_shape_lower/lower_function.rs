@@ -269,7 +269,7 @@ impl FunctionLowering<'_> {
             ExprData::Func(_) => {
                 return Err(PassError::unsupported(
                     format!(
-                        "the pass VMShapeLower cannot lower the local function '{}'",
+                        "the pass VMShapeLower supports only functions of the module, but '{}' is a local function",
                         func.var(binding.var).name
                     ),
                     "run LambdaLift first, which moves local functions to the module",
@@ -454,7 +454,8 @@ impl FunctionLowering<'_> {
         };
         let problem = Problem::new(what);
         PassError::User(vec![problem.with_help(
-            "define each symbol: use it alone as a dim of a parameter, or of an R.match_cast before this point",
+            "define each symbol before it is used: make it a dim of a parameter or of an earlier R.match_cast, such as n in \
+             R.Tensor((n,))",
         )])
     }
 

@@ -525,7 +525,7 @@ impl FunctionLowering<'_> {
             location = dim_match.describe_dim(dim)
         ));
         PassError::User(vec![problem.with_help(
-            "give each symbol a dim of its own, or use a dim that is linear in one new symbol, such as n * 2 + 1",
+            "declare each symbol as a dim of its own, such as n, or as the only new symbol of a linear dim, such as n * 2 + 1",
         )])
     }
 

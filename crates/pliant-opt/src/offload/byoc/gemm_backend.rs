@@ -170,16 +170,16 @@ fn generate_one(f: &ExternalFunction<'_>, _: &dyn OpRegistry) -> Result<Generate
     let [(_, inner)] = &composites[..] else {
         return Err(PassError::unsupported(
             format!(
-                "the backend 'gemm' cannot compile a function with {} matmuls",
+                "the backend 'gemm' supports exactly one matmul per function, but the function has {}",
                 composites.len()
             ),
-            "the backend supports one matmul per function; create the functions with FuseOpsByPattern(annotate_codegen=True) or MergeCompositeFunctions",
+            "create one function per matmul with FuseOpsByPattern(annotate_codegen=True) or MergeCompositeFunctions",
         ));
     };
     packed_function(inner).ok_or_else(|| {
         PassError::unsupported(
-            "compiling a matmul with a constant operand with the backend 'gemm' is not supported",
-            "the operands must be arguments of the function; run FuseOpsByPattern with bind_constants=False",
+            "the backend 'gemm' does not support a matmul with a constant operand",
+            "pass constants as arguments of the function: run FuseOpsByPattern with bind_constants=False",
         )
     })
 }

@@ -31,29 +31,21 @@ pub fn members(
     let mut members: Vec<(usize, Binding)> =
         member_vars.iter().filter_map(|v| read_info.bindings.get(v).copied()).collect();
     members.sort_unstable_by_key(|(at, _)| *at);
-    let is_valid = members.len() == member_vars.len()
-        && members.iter().all(|(_, b)| {
-            defs.block(b.var) == defs.block(root.var)
-                && defs.epoch(b.var) == defs.epoch(root.var)
-                && !excluded.contains(&b.var)
-                && b.cast.is_none()
-                && defs.is_pure(func, ops, b.value)
-        });
     let is_read_only_inside = |b: &Binding| {
         let readers = read_info.readers.get(&b.var).map_or(&[][..], Vec::as_slice);
         b.var == root.var || readers.iter().all(|r| r.is_some_and(|r| member_vars.contains(&r)))
     };
-    if !is_valid {
-        return Ok(Err(
-            "the matched operators have side effects, are in different blocks, or overlap another match",
-        ));
-    }
-    if !members.iter().all(|(_, b)| is_read_only_inside(b)) {
-        return Ok(Err(
-            "an intermediate result of the matched operators is also used outside of the match",
-        ));
-    }
+    let has_all = members.len() == member_vars.len();
     let members: Vec<Binding> = members.into_iter().map(|(_, b)| b).collect();
+    let problem = binding_problem(func, ops, defs, &members, root, excluded);
+    if let Some(problem) = problem.or((!has_all).then_some(OTHER_BLOCK)) {
+        return Ok(Err(problem));
+    }
+    if !members.iter().all(is_read_only_inside) {
+        return Ok(Err(
+            "an operator outside of the match reads an intermediate result of the match, which would no longer be computed",
+        ));
+    }
     if let Some(check) = &pattern.check {
         let mut pattern_check = PatternCheck {
             func: &mut *func,
@@ -64,10 +56,46 @@ pub fn members(
             annotations: &pattern.annotations,
         };
         if !check(&mut pattern_check)? {
-            return Ok(Err("the check function of the rule rejects the match"));
+            return Ok(Err("the check function of the pattern has rejected the matched operators"));
         }
     }
     Ok(Ok(members))
+}
+
+const OTHER_BLOCK: &str =
+    "the matched operators are not all in the same binding block, so one call cannot replace them";
+
+/// Returns the reason why one call cannot replace bindings, of which `root` is the last one; `None` if it can.
+fn binding_problem(
+    func: &Function,
+    ops: &dyn OpRegistry,
+    defs: &Defs,
+    members: &[Binding],
+    root: Binding,
+    excluded: &FxHashSet<Var>,
+) -> Option<&'static str> {
+    if members.iter().any(|b| excluded.contains(&b.var)) {
+        return Some(
+            "a matched operator is already part of another match, and matches must not overlap",
+        );
+    }
+    if members.iter().any(|b| b.cast.is_some()) {
+        return Some(
+            "an intermediate result of the match is an R.match_cast, which a call cannot replace",
+        );
+    }
+    if members.iter().any(|b| !defs.is_pure(func, ops, b.value)) {
+        return Some("a matched operator has side effects, so a call cannot replace it");
+    }
+    if members.iter().any(|b| defs.block(b.var) != defs.block(root.var)) {
+        return Some(OTHER_BLOCK);
+    }
+    if members.iter().any(|b| defs.epoch(b.var) != defs.epoch(root.var)) {
+        return Some(
+            "an operator with side effects runs between the matched operators, so one call cannot replace them",
+        );
+    }
+    None
 }
 
 /// An index of a function's variables: for each variable, its value, its copies, and the bindings that read it.

@@ -91,11 +91,9 @@ impl Rule for MatmulPacked {
             Err(kept) => return Ok(Err(kept)),
         };
         if self.rounds_to_bfloat16
-            && !weight_only_kernel::supports_operand(site.func, product.matmul.x)
+            && let Err(reason) = weight_only_kernel::check_operand(site.func, product.matmul.x)
         {
-            return Ok(
-                Err("the matmul's left operand has an unknown rank or too many dims".into()),
-            );
+            return Ok(Err(reason));
         }
         let span = site.func.var(site.root.var).span;
         let user_error =
@@ -131,7 +129,7 @@ impl PackableMatmul {
             return Err(KeepReason::NotApplicable);
         }
         if !matches!(dtype, Some(DType::Float32 | DType::Float64)) || x.dtype() != dtype {
-            return Err("the matmul's operands are neither float32 nor float64".into());
+            return Err("the left operand and the result of the matmul must both be float32 or both float64".into());
         }
         let ExprData::Constant(c) = func.expr(matmul.right) else {
             return Err(

@@ -70,10 +70,14 @@ static REGISTERED: RwLock<Vec<RuleInfo>> = RwLock::new(Vec::new());
 /// If the name is empty, contains control characters, or is the name of a rule of this crate.
 pub fn check_rule_name(name: &str) -> Result<(), String> {
     if name.is_empty() || name.chars().any(char::is_control) {
-        return Err(format!("{name:?} is not a valid name of an offload rule"));
+        return Err(format!(
+            "the name {name:?} of an offload rule is invalid: it must not be empty or contain control characters"
+        ));
     }
     match builtin().iter().any(|builtin_rule| builtin_rule.name == name) {
-        true => Err(format!("there is an offload rule '{name}' already")),
+        true => Err(format!(
+            "the name '{name}' belongs to an offload rule of Pliant; choose another name"
+        )),
         false => Ok(()),
     }
 }

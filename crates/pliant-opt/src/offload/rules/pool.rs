@@ -43,7 +43,9 @@ use pliant_ir::relax::kernel_call::NewKernelCall;
 use pliant_ir::relax::{Callee, ExprData, TypeData};
 use pliant_ir::{AttrValue, Attrs, DType, Op};
 use pliant_kernel_api::kernels::conv::MAX_ATTR_VALUE;
-use pliant_kernel_api::kernels::pooling::{KERNEL, MAX_WINDOW_ELEMENTS, supports_columns};
+use pliant_kernel_api::kernels::pooling::{
+    KERNEL, MAX_WINDOW_COLUMNS, MAX_WINDOW_ELEMENTS, MAX_WINDOW_SPAN, supports_columns,
+};
 use pliant_machine::Machine;
 use pliant_pass::PassError;
 
@@ -127,7 +129,7 @@ impl PoolingWindows {
         if out_layout.is_some_and(|op_or_layout| {
             attrs.get("layout").and_then(AttrValue::as_str) != Some(op_or_layout)
         }) {
-            return Err("the pooling's result has another layout than its input".into());
+            return Err("the pooling's result must have the same layout as its input".into());
         }
         // If the columns of a window are adjacent, the kernel reduces one dim after the other.
         let (columns, column_distance) = (filter_size[dims - 1], dilation[dims - 1]);
@@ -140,23 +142,15 @@ impl PoolingWindows {
             None => false,
         };
         if !channels_last && !by_columns {
-            return Err("the pooling's windows have too many columns for the kernel 'pool', or their columns are too far apart (dilation)".into());
+            return Err(column_limit(columns, column_distance));
         }
         if !by_columns && !Machine::host().whole_windows_are_faster(&filter_size) {
             return Err(
-                "the pooling's windows are large, so loops that reduce one axis after the other are faster".into()
+                "the pooling's windows are large, so generated loops, which reduce one axis after the other, are faster than the \
+                 kernel 'pool'".into()
             );
         }
-        let elements = filter_size.iter().fold(1i64, |n, &k| n.saturating_mul(k));
-        let lists = [&filter_size, &strides, &dilation, &padding];
-        if elements > MAX_WINDOW_ELEMENTS
-            || lists.into_iter().flatten().any(|&n| n > MAX_ATTR_VALUE)
-        {
-            return Err(
-                "the pooling's window, strides, dilation or padding are too large for the kernel"
-                    .into(),
-            );
-        }
+        check_sizes(&filter_size, [&strides, &dilation, &padding])?;
         let padding_before = padding[..dims].to_vec();
         Ok(PoolingWindows {
             mean,
@@ -176,6 +170,38 @@ impl PoolingWindows {
             .text("kind", if self.mean { "mean" } else { "max" })
             .window(&self.filter_size, &self.strides, &self.dilation, &self.padding_before)
     }
+}
+
+/// Checks that the kernel supports windows of this size with these attributes. The error is the reason why it does not.
+fn check_sizes(filter_size: &[i64], others: [&Vec<i64>; 3]) -> Result<(), KeepReason> {
+    let elements = filter_size.iter().fold(1i64, |n, &k| n.saturating_mul(k));
+    let largest = filter_size.iter().chain(others.into_iter().flatten()).copied().max();
+    let reason = if elements > MAX_WINDOW_ELEMENTS {
+        format!(
+            "the pooling's windows have {elements} elements, but the kernel 'pool' supports at most {MAX_WINDOW_ELEMENTS}"
+        )
+    } else if let Some(n) = largest.filter(|&n| n > MAX_ATTR_VALUE) {
+        format!(
+            "a size, stride, dilation or padding of the pooling is {n}, but the kernel 'pool' supports at most {MAX_ATTR_VALUE}"
+        )
+    } else {
+        return Ok(());
+    };
+    Err(KeepReason::Because(reason.into()))
+}
+
+/// The reason why the kernel does not support windows with these columns in channels-first layout.
+fn column_limit(columns: i64, distance: i64) -> KeepReason {
+    let reason = match columns > MAX_WINDOW_COLUMNS {
+        true => format!(
+            "the pooling's windows have {columns} columns, but the kernel 'pool' supports at most {MAX_WINDOW_COLUMNS}"
+        ),
+        false => format!(
+            "the pooling's windows have {columns} columns with dilation {distance}, but the kernel 'pool' supports at most \
+             {MAX_WINDOW_SPAN} columns between the first and the last one"
+        ),
+    };
+    KeepReason::Because(reason.into())
 }
 
 impl Rule for Pool {

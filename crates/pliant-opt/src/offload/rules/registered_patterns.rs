@@ -30,12 +30,14 @@ pub fn pattern_rule(
     let (name, kernel) = (Cow::Owned(pattern.name.clone()), kernel.into());
     for (index, input) in inputs.iter().enumerate() {
         if !pattern.pattern.contains(input) {
-            return Err(format!("input {index} of the rule '{name}' is not part of its pattern"));
+            return Err(format!(
+                "input {index} of the offload rule '{name}' must be part of the pattern of the rule"
+            ));
         }
         if matches!(input.kind(), PatternKind::Call { .. }) {
             return Err(format!(
-                "input {index} of the rule '{name}' is the result of a call in its pattern, which the kernel replaces: an input \
-                 must be computed outside of the match (help: declare the operands of this call as inputs instead)"
+                "input {index} of the offload rule '{name}' is the result of a call in its pattern, which the kernel replaces: an \
+                 input must be computed outside of the match (help: declare the operands of this call as inputs instead)"
             ));
         }
     }
@@ -43,7 +45,10 @@ pub fn pattern_rule(
         || kernel.starts_with("vm.builtin.")
         || kernel.chars().any(char::is_control)
     {
-        return Err(format!("{kernel:?} is not a valid name of a packed function"));
+        return Err(format!(
+            "the name {kernel:?} of a packed function is invalid: it must not be empty, contain control characters or start with \
+             'vm.builtin.'"
+        ));
     }
     let rules = RuleSet::new([pattern.pattern.clone()], pliant_ops::registry());
     let rules =
@@ -96,7 +101,7 @@ impl Rule for PatternRule {
         let inputs: Option<Vec<Expr>> = self.inputs.iter().map(|p| matched.get(p)).collect();
         let Some(inputs) = inputs else {
             return Ok(Err(
-                "the match contains no expression for one of the declared inputs of the kernel"
+                "the pattern has matched without the part that is declared as an input of the kernel, so the input has no value"
                     .into(),
             ));
         };

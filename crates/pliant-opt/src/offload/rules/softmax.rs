@@ -76,15 +76,24 @@ impl Rule for Softmax {
         if ty.dtype() != Some(DType::Float32) {
             return Ok(Err("the softmax's operand is not float32".into()));
         }
-        let Some(rank) = ty.dims().map(<[_]>::len).filter(|rank| (1..=MAX_RANK).contains(rank))
-        else {
-            return Ok(Err(
-                "the softmax's operand has an unknown shape, no dims, or more dims than kernels support"
-                    .into(),
-            ));
+        let Some(rank) = ty.dims().map(<[_]>::len) else {
+            return Ok(Err("the shape of the softmax's operand is unknown".into()));
         };
-        if axis.is_some_and(|axis| axis != -1 && axis != rank as i64 - 1) {
-            return Ok(Err("the softmax's axis is not the last".into()));
+        if !(1..=MAX_RANK).contains(&rank) {
+            return Ok(Err(KeepReason::Because(
+                format!(
+                    "the softmax's operand has {rank} dims, but the kernel supports 1 to {MAX_RANK}"
+                )
+                .into(),
+            )));
+        }
+        if let Some(axis) = axis.filter(|&axis| axis != -1 && axis != rank as i64 - 1) {
+            return Ok(Err(KeepReason::Because(
+                format!(
+                    "the softmax is over axis {axis}, but the kernel supports only the last axis"
+                )
+                .into(),
+            )));
         }
         let call = NewKernelCall::new(&KERNEL).operand("x", x);
         let call = call.attribute("log", AttrValue::Bool(log));

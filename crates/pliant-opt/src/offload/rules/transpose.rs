@@ -71,9 +71,12 @@ impl Rule for Transpose {
         };
         let x = args[0];
         let ty = site.func.ty(x);
-        let (Some(dims), true) = (ty.dims(), ty.dtype().is_some()) else {
-            return Ok(Err("the rank or data type of the transpose's operand is unknown".into()));
+        let Some(dims) = ty.dims() else {
+            return Ok(Err("the shape of the transpose's operand is unknown".into()));
         };
+        if ty.dtype().is_none() {
+            return Ok(Err("the data type of the transpose's operand is unknown".into()));
+        }
         let Some(order) = permute_axes(attrs, dims.len()).filter(|o| o.len() == dims.len()) else {
             return Ok(Err(KeepReason::NotApplicable));
         };

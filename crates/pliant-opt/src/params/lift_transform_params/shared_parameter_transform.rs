@@ -164,7 +164,7 @@ fn map_params(
             first.name, s.name
         ));
         PassError::User(vec![problem.with_help(
-            "the parameters from num_input on must have the same types in all functions; list only such functions in shared_transform",
+            "list only functions in shared_transform that have the same types of parameters from position num_input on",
         )])
     };
     if s.weights.len() != params.len() {

@@ -96,7 +96,10 @@ pub(super) fn match_transposed(
         .and_then(|attrs| permute_axes(&attrs, out.len()))
         .filter(|order| swaps_last_two(order));
     if order.is_none() {
-        return Err("the transpose between the softmax and the second matmul does not swap the last two dims".into());
+        return Err(
+            "the attention kernel supports a transpose between the softmax and the second matmul only if it swaps the last two dims"
+                .into(),
+        );
     }
     if !read_counts.read_at_most(cx.func, transposed_weights, 1) {
         return Err(OTHER_READERS.into());
@@ -171,7 +174,9 @@ fn match_attention(
     let dims = dims.ok_or("the dims of the scores are unknown")?;
     let axis = softmax.get("axis").and_then(AttrValue::as_int).unwrap_or(-1);
     if axis != -1 && axis != dims.len() as i64 - 1 {
-        return Err("the softmax is not over the last axis".into());
+        return Err(
+            "the attention kernel requires a softmax over the last axis, but the softmax is over another axis".into(),
+        );
     }
     let Some(mut matched) = match_scores(cx, softmax_input, &dims) else {
         return Err(scores_problem(cx, softmax_input).into());
@@ -250,7 +255,7 @@ pub(super) fn match_operator_call(
     }
     let [of_q, of_k, of_v] = operand_dims(cx.func, [q, k, v])?;
     if [of_q, of_k, of_v].iter().any(|d| d.len() != 4) {
-        return Err("the queries, keys and values do not all have 4 dims".into());
+        return Err("the queries, keys and values of attention must each have 4 dims".into());
     }
     let same_batch =
         of_q[0] == of_k[0] && of_k[0] == of_v[0] && of_q[3] == of_k[3] && of_k[1..3] == of_v[1..3];
@@ -275,9 +280,7 @@ pub(super) fn match_operator_call(
         Some(Some("TopLeft")) => Some(cx.func.syms.int(0)),
         Some(Some("BottomRight")) => Some(cx.func.syms.sub(keys, queries)),
         Some(_) => {
-            return Err(
-                "the attribute `causal_mask` is neither \"TopLeft\" nor \"BottomRight\"".into()
-            );
+            return Err("the attribute 'causal_mask' must be \"TopLeft\" or \"BottomRight\"".into());
         }
     };
     let window = match attr_value("window_size") {
@@ -347,7 +350,7 @@ fn check_sizes(
 /// Returns the [`broadcast_dims`] of a bias, which must be a float tensor.
 fn bias_dims(func: &Function, bias: Expr, scores: &[Sym]) -> Result<Vec<bool>, &'static str> {
     if !is_float(func, bias) {
-        return Err("the bias is not a float tensor");
+        return Err("the bias of attention must be a float tensor");
     }
     broadcast_dims(func, bias, scores)
         .ok_or("a dim of the bias is neither 1 nor known to equal the dim of the scores")

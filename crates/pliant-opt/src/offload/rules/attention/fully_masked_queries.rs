@@ -95,7 +95,9 @@ pub(super) fn guarded_softmax(
     if scalar_value(cx, zero) != Some(0.0) || cx.func.ty(weights).dims() != cx.func.ty(kept).dims()
     {
         return Err(
-            "the softmax weights of some positions are replaced by numbers other than 0".into()
+            "the model replaces the softmax weights of some positions by values other than the number 0, which the attention \
+             kernel does not support"
+                .into(),
         );
     }
     if let Some(args) = defining_operands(cx, condition, ISNAN) {

@@ -142,16 +142,14 @@ impl Convolution {
         // Sums over groups of few channels are short. The other kernel paths for such groups require that channels come last.
         if !self.channels_last && self.groups > 1 && self.channels / self.groups < 4 {
             return Err(
-                "the convolution has groups of fewer than 4 channels, for which the kernel is profitable only if channels come last"
+                "the convolution has fewer than 4 channels per group, for which the kernel is faster than generated loops only if \
+                 the channels are the last dim"
                     .into(),
             );
         }
-        match transposed_conv_phases::is_supported(&self) {
-            true => Ok(self),
-            false => Err(
-                "the kernel does not support the strides, dilation or filter size of the transposed convolution"
-                    .into(),
-            ),
+        match transposed_conv_phases::check_supported(&self) {
+            Ok(()) => Ok(self),
+            Err(reason) => Err(KeepReason::Because(reason.into())),
         }
     }
 
@@ -192,7 +190,7 @@ pub(super) fn convolution(
         return Err(KeepReason::NotApplicable);
     }
     if ![args[0], args[1], binding.value].into_iter().all(float) {
-        return Err("the convolution's operands are not float32".into());
+        return Err("the operands and the result of the convolution must be float32".into());
     }
     let x = args[0];
     let weights = Weights::of(func, args[1], transposed)
@@ -206,7 +204,7 @@ pub(super) fn convolution(
     let mut required = letters.chars().chain(['I', 'O']);
     let layout_rank = weight_layout.len().max(weights.shape().len());
     if layout_rank != dims + 2 || !required.all(|letter| size(letter).is_some()) {
-        return Err("the attribute kernel_layout does not name all dims of the weights".into());
+        return Err("the attribute 'kernel_layout' must name all dims of the weights".into());
     }
     let invalid = "the convolution's sizes or attributes are out of range";
     let filter_size: Vec<i64> = letters.chars().map(size).collect::<Option<_>>().ok_or(invalid)?;

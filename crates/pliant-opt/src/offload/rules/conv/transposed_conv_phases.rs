@@ -2,6 +2,7 @@
 //! the same taps. Each of the `s` phases of a dim is therefore a convolution with a stride of 1, whose filter consists of every
 //! `s`-th tap in reverse order. No zeros are inserted between the inputs, and each result is written once.
 
+use pliant_kernel_api::kernels::conv::MAX_ATTR_VALUE;
 use pliant_tensor::{Tensor, TensorError};
 
 use super::conv_matcher::{Convolution, Weights};
@@ -40,27 +41,66 @@ impl PhaseDim {
     }
 }
 
-/// Whether the kernel supports all phases of a convolution: each phase has taps, reads the first input and has valid padding, and
-/// no dim has both strides and dilation. Other phases could be extended by taps of weight 0, but would then give wrong results
+/// Checks that the kernel supports all phases of a convolution: each phase has taps, reads the first input and has valid padding,
+/// and no dim has both strides and dilation. Other phases could be extended by taps of weight 0, but would then give wrong results
 /// for infinite inputs.
-pub(super) fn is_supported(c: &Convolution) -> bool {
+///
+/// # Errors
+/// The reason why the kernel does not support the convolution.
+pub(super) fn check_supported(c: &Convolution) -> Result<(), String> {
     if c.transposed.is_none() {
-        return true;
+        return Ok(());
     }
-    let is_in_range = |sizes: &[i64]| sizes.iter().all(|&n| n <= MAX_FILTER_SIZE);
-    if !is_in_range(&c.filter_size) || !is_in_range(&c.dilation) {
-        return false;
+    for (what, sizes) in [("filter size", &c.filter_size), ("dilation", &c.dilation)] {
+        if let Some(n) = sizes.iter().find(|&&n| n > MAX_FILTER_SIZE) {
+            return Err(format!(
+                "the {what} of the transposed convolution must be at most {MAX_FILTER_SIZE} in each dim, but is {n} in one"
+            ));
+        }
     }
     let phases = c.strides.iter().try_fold(1i64, |all, &s| all.checked_mul(s));
-    let is_valid = |phase_dim: PhaseDim| {
-        !phase_dim.taps.is_empty()
-            && (0..=pliant_kernel_api::kernels::conv::MAX_ATTR_VALUE).contains(&phase_dim.before)
-    };
-    phases.is_some_and(|count| count <= MAX_PHASES)
-        && (0..c.dims).all(|k| {
-            let has_single_step = c.dilation[k] == 1 || c.strides[k] == 1;
-            has_single_step && (0..c.strides[k]).all(|first| is_valid(phase_dim(c, k, first)))
-        })
+    if phases.is_none_or(|count| count > MAX_PHASES) {
+        return Err(format!(
+            "the product of the strides {:?} of the transposed convolution must be at most {MAX_PHASES}",
+            c.strides
+        ));
+    }
+    (0..c.dims).try_for_each(|k| {
+        if c.dilation[k] != 1 && c.strides[k] != 1 {
+            return Err(format!(
+                "the transposed convolution has stride {} and dilation {} in the same dim, but the kernel requires that one of \
+                 the two is 1",
+                c.strides[k], c.dilation[k]
+            ));
+        }
+        (0..c.strides[k]).try_for_each(|first| check_phase_dim(c, k, first))
+    })
+}
+
+/// Checks that the kernel supports dim `k` of the phase whose first result has the index `first` in this dim.
+fn check_phase_dim(c: &Convolution, k: usize, first: i64) -> Result<(), String> {
+    let phase_dim = phase_dim(c, k, first);
+    if phase_dim.taps.is_empty() {
+        return Err(format!(
+            "the transposed convolution has stride {}, which is larger than the filter, of size {}; the kernel does not support \
+             results that depend on no input",
+            c.strides[k], c.filter_size[k]
+        ));
+    }
+    if phase_dim.before < 0 {
+        return Err(format!(
+            "the transposed convolution has padding {}, which is too large for its filter, of size {}; the kernel requires that \
+             the first inputs contribute to the result",
+            c.pads[k].0, c.filter_size[k]
+        ));
+    }
+    if phase_dim.before > MAX_ATTR_VALUE {
+        return Err(format!(
+            "the filter of the transposed convolution, with its dilation, spans more than {MAX_ATTR_VALUE} inputs, the maximum \
+             that the kernel supports"
+        ));
+    }
+    Ok(())
 }
 
 /// Computes the phases of a convolution. An ordinary convolution has one phase, itself.

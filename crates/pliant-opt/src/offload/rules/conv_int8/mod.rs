@@ -84,11 +84,13 @@ impl Rule for ConvInt8 {
         let Some(convolution) = conv_int8_matcher::match_convolution(site.func, &uses.1, site.root)
         else {
             return Ok(Err(
-                "the convolution's operands are not 8-bit integers of known sizes".into()
+                "the operands of the convolution must be tensors of 8-bit integers with known sizes".into()
             ));
         };
         if !convolution.channels_last {
-            return Ok(Err("the convolution's channels do not come last".into()));
+            return Ok(Err(
+                "the int8 convolution kernel requires that the channels are the last dim".into(),
+            ));
         }
         let (result, columns) = (convolution.result, convolution.filters);
         let sums = IntegerSums { result, columns, rows: None };
@@ -102,7 +104,8 @@ impl Rule for ConvInt8 {
         })?;
         let Some(weights) = weights else {
             return Ok(Err(
-                "the weights of a filter span more than 8 bits (their largest and smallest differ by more than 255)"
+                "the largest and the smallest weight of a filter differ by more than 255, so no zero point makes the weights \
+                 8-bit integers, which the kernel requires"
                     .into(),
             ));
         };

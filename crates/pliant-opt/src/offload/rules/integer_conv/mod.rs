@@ -160,7 +160,7 @@ impl QuantizedConvolution {
             sizes[channel_dim_of_weights] == 1 && i64::try_from(sizes[filter_dim]) == Ok(groups);
         if groups != 1 && !is_depthwise {
             return Ok(Err(
-                "the convolution has several groups of several channels, which integer convolution kernels do not support".into(),
+                "integer convolution kernels support several groups only if each group has one channel and one filter".into(),
             ));
         }
         let filters = IntegerFilters::of(matcher, args[1], filter_dim, x.max_magnitude)?;

@@ -125,7 +125,9 @@ impl Rule for MatmulInt8 {
                     Some(packed) => packed.operands(site.func),
                     None => {
                         return Ok(Err(
-                            "a column of the right operand spans more than 8 bits, which the kernel does not support".into(),
+                            "the largest and the smallest element of a column of the right operand differ by more than 255, so no \
+                             zero point makes the column 8-bit integers, which the kernel requires"
+                                .into(),
                         ));
                     }
                 }

@@ -219,9 +219,11 @@ pub(super) fn layer(
         .filter(|l| l.has_consistent_sizes(func))
         .ok_or("the recurrent layer's operands are not float32 tensors of known, matching sizes")?;
     match layer.has_few_steps(func) {
-        true => {
-            Err("the recurrent layer has too few steps for packing its non-constant weights to be profitable".into())
-        }
+        true => Err(
+            "the recurrent layer has so few steps, or rows per step, that packing its non-constant weights takes longer than the \
+             kernel saves"
+                .into(),
+        ),
         false => Ok(layer),
     }
 }

@@ -72,10 +72,8 @@ impl Rule for WeightOnlyMatmul {
         let Some(product) = matcher.dequantized_matmul(site.root.value) else {
             return Ok(Err(KeepReason::NotApplicable));
         };
-        if !weight_only_kernel_call::supports_operand(site.func, product.by.x) {
-            return Ok(
-                Err("the matmul's left operand has an unknown rank or too many dims".into()),
-            );
+        if let Err(reason) = weight_only_kernel_call::check_operand(site.func, product.by.x) {
+            return Ok(Err(reason));
         }
         let internal_error = |e: &dyn std::fmt::Display| {
             PassError::internal(format!("a matmul cannot be replaced by a kernel call: {e}"))

@@ -7,6 +7,8 @@ use pliant_kernel_api::MAX_RANK;
 use pliant_kernel_api::kernels::weight_only_matmul::{BFLOAT16, INT4, INT8};
 use pliant_tensor::Tensor as Constant;
 
+use crate::offload::offload_rule::KeepReason;
+
 /// A right operand of reduced precision in the format that the kernels read.
 #[derive(Clone, Debug)]
 pub(crate) struct PackedWeights {
@@ -18,9 +20,19 @@ pub(crate) struct PackedWeights {
     pub groups: Option<(i64, Constant, Option<Constant>)>,
 }
 
-/// Whether the kernels support a left operand: its rank must be known and at most [`MAX_RANK`].
-pub(crate) fn supports_operand(func: &Function, x: RelaxExpr) -> bool {
-    func.rank_of(func.expr_ty(x)).is_some_and(|rank| rank as usize <= MAX_RANK)
+/// Checks that the kernels support a left operand: its rank must be known and at most [`MAX_RANK`]. The error is the reason why
+/// they do not.
+pub(crate) fn check_operand(func: &Function, x: RelaxExpr) -> Result<(), KeepReason> {
+    match func.rank_of(func.expr_ty(x)) {
+        None => Err("the rank of the matmul's left operand is unknown".into()),
+        Some(rank) if rank as usize > MAX_RANK => Err(KeepReason::Because(
+            format!(
+                "the matmul's left operand has {rank} dims, but the kernel supports at most {MAX_RANK}"
+            )
+            .into(),
+        )),
+        Some(_) => Ok(()),
+    }
 }
 
 /// Creates the kernel call. The left operand `x` must have as many columns as the right operand has rows.
