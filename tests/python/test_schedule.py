@@ -318,8 +318,8 @@ def test_errors_name_the_loop_or_block() -> None:
         (lambda: sch.split(i, [None, 0]), "the factors of the loop 'i' must be positive, but one is 0"),
         (lambda: sch.split(i, [4, 4]), "the factors [4, 4] cover 16 iterations, but the loop 'i' may have more"),
         (lambda: sch.split(l, [None, 4], tail=True), "a tail loop would run the init of the block again"),
-        (lambda: sch.fuse(i, l), "the loop 'i' must contain only the loop 'l'"),
-        (lambda: sch.reorder(i, i), "the loop 'i' is listed twice"),
+        (lambda: sch.fuse(i, l), "the body of the loop 'i' consists only of the loop 'l'"),
+        (lambda: sch.reorder(i, i), "contains the loop 'i' twice"),
         (lambda: sch.cache_read(block, 5, "local"), "the buffer index 5 is out of range: the block 'C' reads 2 buffers (A, B)"),
         (lambda: sch.cache_read(block, 0, "shared"), "there is no memory scope 'shared' on a CPU"),
         (lambda: sch.set_scope(block, 0, "local"), "the scope of 'C' cannot be set, because the buffer is a parameter"),
@@ -338,7 +338,7 @@ def test_moves_that_would_change_results_are_rejected() -> None:
     sch = Schedule(chain)
     first, second = sch.get_block("double"), sch.get_block("add")
     i, j = sch.get_loops(first)
-    assert "no block reads 'C'" in error(lambda: sch.compute_at(second, i)) or "parameter" in error(
+    assert "no block reads its result 'C'" in error(lambda: sch.compute_at(second, i)) or "parameter" in error(
         lambda: sch.compute_at(second, i)
     )
     assert "is inside of the loop 'i' already" in error(lambda: sch.compute_at(first, i))

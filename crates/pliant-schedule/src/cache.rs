@@ -77,7 +77,8 @@ pub(crate) fn cache_write(
         .filter(|(_, b)| *b.name != *name && written_buffers(f, b).contains(&target));
     if let Some((_, other)) = others.into_iter().next() {
         return Err(format!(
-            "the block '{}' writes the buffer '{}', too; apply cache_write before decompose_reduction",
+            "the blocks '{name}' and '{}' both write the buffer '{}', but cache_write requires that only one block writes it; \
+             apply cache_write before decompose_reduction",
             other.name,
             f.buffer(target).name
         ));
@@ -115,7 +116,8 @@ fn check_overwrites(f: &PrimFunc, block: &BlockData, buffer: Buffer) -> Step<()>
     let name = &f.buffer(buffer).name;
     if block.init.is_none() && !loads_of(f, block, buffer).is_empty() {
         return Err(format!(
-            "the block '{}' reads the old contents of '{name}', but it must overwrite the whole buffer",
+            "the block '{}' reads the old contents of '{name}', but cache_write requires a block that overwrites the whole buffer \
+             without reading it",
             block.name
         ));
     }

@@ -44,7 +44,7 @@ pub(crate) fn compute_at(f: &mut PrimFunc, name: &str, var: Var) -> Step<()> {
         }
         if written_buffers(f, &other).contains(&buffer) {
             return Err(format!(
-                "the blocks '{name}' and '{}' write '{buffer_name}', but only one block may",
+                "the block '{name}' cannot be moved, because the block '{}' also writes its result '{buffer_name}'",
                 other.name
             ));
         }
@@ -61,7 +61,9 @@ pub(crate) fn compute_at(f: &mut PrimFunc, name: &str, var: Var) -> Step<()> {
         }
     }
     if !has_reader {
-        return Err(format!("no block reads '{buffer_name}', which the block '{name}' writes"));
+        return Err(format!(
+            "the block '{name}' cannot be moved, because no block reads its result '{buffer_name}'"
+        ));
     }
     check_move_later(f, stmt, name, &target)?;
     let region = accessed_region(f, target.body, buffer, Accesses::Loads);
@@ -87,8 +89,10 @@ pub(crate) fn reverse_compute_at(f: &mut PrimFunc, name: &str, var: Var) -> Step
         read_buffers(f, &block).into_iter().filter(|b| produced.contains(b)).collect();
     let [operand] = operands[..] else {
         return Err(format!(
-            "the block '{name}' must read exactly one buffer that is written in the loop '{}'",
-            f.var(var).name
+            "the block '{name}' cannot be moved into the loop '{}': it must read exactly one buffer that is written in this loop, \
+             but reads {}",
+            f.var(var).name,
+            operands.len()
         ));
     };
     check_complete(f, operand, &target)?;
@@ -130,8 +134,9 @@ fn check_complete(f: &PrimFunc, buffer: Buffer, target: &Loop) -> Step<()> {
         let axis = block.iters.iter().find(|it| it.kind != IterKind::Spatial && uses(it.binding));
         if let Some(axis) = axis {
             return Err(format!(
-                "an iteration of the loop '{loop_name}' does not complete the buffer '{buffer}': this loop or a loop around it \
-                 runs over the reduction axis '{axis}' of the block '{block}'",
+                "an iteration of the loop '{loop_name}' does not complete the buffer '{buffer}', so no block that reads the \
+                 buffer can be moved into the loop: this loop or a loop around it runs over the reduction axis '{axis}' of the \
+                 block '{block}'",
                 loop_name = f.var(target.var).name,
                 buffer = f.buffer(buffer).name,
                 axis = f.var(axis.var).name,
@@ -151,9 +156,10 @@ fn check_covered(f: &PrimFunc, buffer: Buffer, target: &Loop) -> Step<()> {
         }
         if skips_iterations(f, stmt) {
             return Err(format!(
-                "the block '{}' may skip elements of '{}', because it has a condition other than the bounds of its axes",
+                "the block '{}' has a condition other than the bounds of its axes, so it may skip elements of '{buffer}', and no \
+                 block that reads '{buffer}' can be moved into its loops",
                 block.name,
-                f.buffer(buffer).name
+                buffer = f.buffer(buffer).name
             ));
         }
         let axes = store_axes(f, &block, buffer)?;
@@ -163,9 +169,10 @@ fn check_covered(f: &PrimFunc, buffer: Buffer, target: &Loop) -> Step<()> {
         });
         if !covers {
             return Err(format!(
-                "the axes of the block '{}' do not run over all elements of '{}', which the block writes",
+                "the axes of the block '{}' do not run over all elements of its result '{buffer}', so no block that reads \
+                 '{buffer}' can be moved into its loops",
                 block.name,
-                f.buffer(buffer).name
+                buffer = f.buffer(buffer).name
             ));
         }
     }
@@ -176,7 +183,11 @@ fn check_covered(f: &PrimFunc, buffer: Buffer, target: &Loop) -> Step<()> {
 fn only_written_buffer(f: &PrimFunc, block: &BlockData) -> Step<Buffer> {
     match written_buffers(f, block)[..] {
         [buffer] => Ok(buffer),
-        _ => Err(format!("the block '{}' must write exactly one buffer", block.name)),
+        ref all => Err(format!(
+            "only a block that writes exactly one buffer can be moved, but the block '{}' writes {}",
+            block.name,
+            all.len()
+        )),
     }
 }
 

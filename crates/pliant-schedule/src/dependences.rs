@@ -139,7 +139,8 @@ impl BlockMove {
         let to = outermost(f, &path_to_loop(f, target.var)?).ok_or("the loop does not exist")?;
         if from == to {
             return Err(format!(
-                "the block '{name}' cannot be moved to the loop '{}', because both are inside the same outermost loop",
+                "the block '{name}' cannot be moved into the loop '{}', because both are in the same outermost loop: a block can \
+                 be moved only into another loop nest",
                 f.var(target.var).name
             ));
         }
@@ -149,18 +150,27 @@ impl BlockMove {
         };
         let (in_from, in_to) = (inside(from), inside(to));
         let position = |list: &[Stmt]| all.iter().position(|leaf| list.contains(&leaf.stmt));
-        let (Some(start), Some(end)) = (position(&in_from), position(&in_to)) else {
+        let Some(start) = position(&in_from) else {
             return Err(format!(
-                "the block '{name}' or the loop '{}' contains no statements",
-                f.var(target.var).name
+                "the block '{name}' contains no statements, so it cannot be moved"
+            ));
+        };
+        let loop_name = &f.var(target.var).name;
+        let Some(end) = position(&in_to) else {
+            return Err(format!(
+                "the loop '{loop_name}' contains no statements, so no block can be moved into it"
             ));
         };
         if (start < end) != is_later {
-            return Err(format!(
-                "the loop '{}' must run {} the block '{name}'",
-                f.var(target.var).name,
-                if is_later { "after" } else { "before" }
-            ));
+            return Err(match is_later {
+                true => format!(
+                    "compute_at moves a block only into a later loop, but the loop '{loop_name}' runs before the block '{name}'"
+                ),
+                false => format!(
+                    "reverse_compute_at moves a block only into an earlier loop, but the loop '{loop_name}' runs after the block \
+                     '{name}'"
+                ),
+            });
         }
         let (low, high) = (start.min(end), start.max(end));
         let (mut around, mut between, mut at_target) = (Vec::new(), Vec::new(), Vec::new());
@@ -194,7 +204,7 @@ impl BlockMove {
 fn check_leaf(f: &PrimFunc, leaf: &Leaf, block: &Leaf, may_read: bool) -> Step<()> {
     if let Some(buffer) = leaf.written(&block.reads) {
         return Err(format!(
-            "{} writes '{}', which {} reads, so their order must not change",
+            "{} writes '{}', which {} reads, so the order of the two must not change",
             leaf.name,
             f.buffer(buffer).name,
             block.name
@@ -206,7 +216,7 @@ fn check_leaf(f: &PrimFunc, leaf: &Leaf, block: &Leaf, may_read: bool) -> Step<(
     };
     if conflict {
         return Err(format!(
-            "{other} uses a buffer that {moved} writes, so their order must not change",
+            "{other} uses a buffer that {moved} writes, so the order of the two must not change",
             other = leaf.name,
             moved = block.name
         ));
@@ -225,7 +235,8 @@ pub(crate) fn check_move_later(f: &PrimFunc, block: Stmt, name: &str, target: &L
         check_leaf(f, leaf, &moved.block, inside.contains(&leaf.stmt))?;
         if leaf.calls && leaf.touches(&moved.block.writes) {
             return Err(format!(
-                "{} passes the result of the block '{name}' to a called function, which may read all of the result",
+                "the block '{name}' cannot be moved, because {} passes its result to a called function, which may read the whole \
+                 result",
                 leaf.name
             ));
         }
@@ -266,9 +277,9 @@ pub(crate) fn check_move_earlier(
         .find(|leaf| leaf.writes.contains(&operand) && !inside.contains(&leaf.stmt))
     {
         return Err(format!(
-            "{other} writes the buffer '{}', which the block '{name}' reads, outside of the loop '{}'",
-            f.buffer(operand).name,
+            "the block '{name}' cannot be moved into the loop '{}', because {other} writes its operand '{}' outside of this loop",
             f.var(target.var).name,
+            f.buffer(operand).name,
             other = leaf.name
         ));
     }
@@ -294,7 +305,7 @@ pub(crate) fn check_inputs_stay(f: &PrimFunc, block: Stmt, name: &str) -> Step<(
     // Statements in front would read elements that have not been written.
     match all[..from].iter().find(|leaf| leaf.touches(&moved.writes)) {
         Some(leaf) => Err(format!(
-            "{other} uses a buffer that the block '{name}' writes, and runs before this block",
+            "the block '{name}' cannot be inlined, because {other} runs before it and uses a buffer that it writes",
             other = leaf.name
         )),
         None => Ok(()),
@@ -336,7 +347,8 @@ pub(crate) fn check_iterations_independent(
                     };
                 if !is_local {
                     return Err(format!(
-                        "{} and {} may use the same elements of '{}' in different iterations, which must keep their order",
+                        "{} and {} may use the same elements of '{}' in different iterations, so the order of the iterations must \
+                         not change",
                         writer.name,
                         user.name,
                         f.buffer(buffer).name

@@ -20,7 +20,7 @@ pub(crate) fn fuse(f: &mut PrimFunc, vars: &[Var]) -> Step<Var> {
     for pair in loops.windows(2) {
         if pair[0].body != pair[1].stmt {
             return Err(format!(
-                "the loop '{}' must contain only the loop '{}'",
+                "fuse requires that the body of the loop '{}' consists only of the loop '{}'",
                 name(&pair[0]),
                 name(&pair[1])
             ));

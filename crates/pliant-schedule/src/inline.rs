@@ -63,7 +63,7 @@ pub(crate) fn reverse_compute_inline(f: &mut PrimFunc, name: &str) -> Step<()> {
         read_buffers(f, &consumer.block).into_iter().filter(|&b| !is_parameter(f, b)).collect();
     let [operand] = temporaries[..] else {
         return Err(format!(
-            "the block '{name}' must read exactly one temporary buffer, but reads {}",
+            "the block '{name}' cannot be inlined: it must read exactly one temporary buffer, but reads {}",
             temporaries.len()
         ));
     };
@@ -89,7 +89,7 @@ pub(crate) fn reverse_compute_inline(f: &mut PrimFunc, name: &str) -> Step<()> {
         blocks.iter().map(|(_, b)| b).filter(|b| *b.name != *name && uses(b)).collect();
     let [producer] = others[..] else {
         return Err(format!(
-            "exactly one other block must use the buffer '{operand_name}', which the block '{name}' reads, but {} do",
+            "the block '{name}' cannot be inlined: exactly one other block must use its operand '{operand_name}', but {} do",
             others.len()
         ));
     };
@@ -102,7 +102,7 @@ pub(crate) fn reverse_compute_inline(f: &mut PrimFunc, name: &str) -> Step<()> {
     });
     if !same_range {
         return Err(format!(
-            "the axes of the block '{name}' must have the sizes of '{operand_name}', which the block reads"
+            "the block '{name}' cannot be inlined: the sizes of its axes must equal the dims of its operand '{operand_name}'"
         ));
     }
     // The element of the consumer's result that the producer's element becomes.
@@ -156,8 +156,8 @@ fn check_between(f: &PrimFunc, producer: Stmt, consumer: Stmt, name: &str) -> St
             leaves_share_loop(f, leaf.stmt, producer) || leaves_share_loop(f, leaf.stmt, consumer);
         if (is_input || is_result) && ((first..=last).contains(&i) || shares_loop) {
             return Err(format!(
-                "{other} uses a buffer that the block '{name}' reads or writes, and runs between this block and {writer}, or in \
-                 the same loop as one of them",
+                "the block '{name}' cannot be inlined into {writer}: {other} uses a buffer that '{name}' reads or writes, and \
+                 runs between the two blocks or in the same loop as one of them",
                 other = leaf.name,
                 writer = all[first].name
             ));
@@ -237,7 +237,9 @@ fn check_temporary(f: &PrimFunc, buffer: Buffer, block: &str) -> Step<()> {
         .count();
     match writers {
         1 => Ok(()),
-        _ => Err(format!("{writers} blocks write the buffer '{name}', but only one block may")),
+        _ => Err(format!(
+            "the block '{block}' cannot be inlined, because {writers} blocks write its result '{name}'"
+        )),
     }
 }
 
@@ -251,7 +253,9 @@ fn check_pure(f: &PrimFunc, value: Expr, block: &str) -> Step<()> {
         );
     });
     match calls {
-        true => Err(format!("the block '{block}' calls functions, which must not be repeated")),
+        true => Err(format!(
+            "the block '{block}' cannot be inlined, because it calls functions that may have side effects"
+        )),
         false => Ok(()),
     }
 }

@@ -16,7 +16,11 @@ pub(crate) fn set_kind(f: &mut PrimFunc, var: Var, kind: ForKind) -> Step<()> {
     let old = find_loop(f, var)?;
     let name = f.var(var).name.clone();
     if old.kind != ForKind::Serial {
-        return Err(format!("the loop '{name}' is {} already", old.kind.name()));
+        return Err(format!(
+            "only serial loops can be made {}, but the loop '{name}' is {}",
+            kind.name(),
+            old.kind.name()
+        ));
     }
     if kind != ForKind::Unrolled {
         check_independent(f, var, kind)?;
@@ -52,8 +56,10 @@ fn check_independent(f: &PrimFunc, var: Var, kind: ForKind) -> Step<()> {
         let uses = |e| uses_any(f, e, &|v| v == var);
         if !block.iters.iter().any(|it| uses(it.binding)) && !recomputes_only(f, &block) {
             return Err(format!(
-                "no axis of the block '{}' uses the loop '{name}', so the iterations of the loop may depend on each other",
-                block.name
+                "no axis of the block '{}' uses the loop '{name}', so the iterations of the loop may depend on each other and the \
+                 loop cannot be {}",
+                block.name,
+                kind.name()
             ));
         }
         if let Some(axis) = non_spatial_axis(f, &block, var) {

@@ -50,7 +50,10 @@ pub(crate) fn decompose_reduction(f: &mut PrimFunc, name: &str, var: Var) -> Ste
         let spatial = block.iters.iter().filter(|it| it.kind == IterKind::Spatial);
         if spatial.into_iter().any(|it| uses(f, it.binding, l.var)) {
             if f.as_int(l.min) != Some(0) {
-                return Err(format!("the loop '{}' must start at 0", f.var(l.var).name));
+                return Err(format!(
+                    "decompose_reduction requires that the loop '{}' starts at 0",
+                    f.var(l.var).name
+                ));
             }
             let fresh = f.size_var(format!("{}_init", f.var(l.var).name));
             values.insert(l.var, f.var_expr(fresh));
@@ -98,7 +101,8 @@ fn check_elements_once(f: &PrimFunc, block: &BlockData, loops: &[Loop]) -> Step<
         let uses = |it: &IterVar| uses_any(f, it.binding, &|v| v == l.var);
         if !block.iters.iter().any(uses) {
             return Err(format!(
-                "no axis of the block '{}' uses the loop '{}', so the loop repeats the reduction, but its init would run only once",
+                "no axis of the block '{}' uses the loop '{}', so the loop repeats the reduction, but after decompose_reduction, \
+                 the init would run only once",
                 block.name,
                 f.var(l.var).name
             ));
@@ -153,7 +157,8 @@ fn init_predicate(
         let uses_spatial = |v: Var| values.contains_key(&v);
         if uses_any(f, condition, &uses_spatial) {
             return Err(format!(
-                "a condition in the predicate of the block '{}' uses both spatial and reduction loops",
+                "decompose_reduction requires that each condition in the predicate of the block '{}' uses either spatial or \
+                 reduction loops, but one uses both",
                 block.name
             ));
         }
@@ -173,7 +178,8 @@ fn check_alone(f: &PrimFunc, block: &BlockData, stmt: Stmt, buffer: Buffer) -> S
     let buffer = &f.buffer(buffer).name;
     if leaves(f, anchor).iter().any(|leaf| leaf.stmt != stmt) {
         return Err(format!(
-            "the outermost loop of the block '{}' contains other statements, which would run before '{buffer}' is complete",
+            "rfactor requires that the outermost loop of the block '{}' contains no other statements, because they would run \
+             before '{buffer}' is complete",
             block.name
         ));
     }
@@ -181,7 +187,7 @@ fn check_alone(f: &PrimFunc, block: &BlockData, stmt: Stmt, buffer: Buffer) -> S
     let inside = path.iter().skip_while(|&&s| s != anchor).take_while(|&&s| s != stmt);
     if inside.into_iter().any(|&s| crate::loop_tree::as_loop(f, s).is_none()) {
         return Err(format!(
-            "the block '{}' may be inside loops only, but is inside another kind of statement",
+            "rfactor requires that only loops enclose the block '{}', but another kind of statement does",
             block.name
         ));
     }
@@ -205,7 +211,10 @@ pub(crate) fn rfactor(f: &mut PrimFunc, var: Var, factor_axis: i64) -> Step<Stri
     let loop_name = f.var(var).name.clone();
     let blocks = crate::loop_tree::blocks_in(f, factored.stmt);
     let [(stmt, block)] = &blocks[..] else {
-        return Err(format!("the loop '{loop_name}' must contain exactly one block"));
+        return Err(format!(
+            "rfactor requires that the loop '{loop_name}' contains exactly one block, but it contains {}",
+            blocks.len()
+        ));
     };
     let (stmt, block) = (*stmt, block.clone());
     let reduction = reduction_of(f, &block)?;
@@ -214,7 +223,8 @@ pub(crate) fn rfactor(f: &mut PrimFunc, var: Var, factor_axis: i64) -> Step<Stri
     let uses = |it: &&IterVar| uses_any(f, it.binding, &|v| v == var);
     if block.iters.iter().find(uses).is_none_or(|it| it.kind != IterKind::Reduce) {
         return Err(format!(
-            "the loop '{loop_name}' runs over no reduction axis of the block '{}'",
+            "rfactor requires a loop over a reduction axis, but the loop '{loop_name}' runs over no reduction axis of the block \
+             '{}'",
             block.name
         ));
     }
@@ -227,7 +237,7 @@ pub(crate) fn rfactor(f: &mut PrimFunc, var: Var, factor_axis: i64) -> Step<Stri
         ));
     }
     if f.as_int(factored.min) != Some(0) {
-        return Err(format!("the loop '{loop_name}' must start at 0"));
+        return Err(format!("rfactor requires that the loop '{loop_name}' starts at 0"));
     }
     let position = position as usize;
     let partial = partial_buffer(f, reduction.buffer, position, factored.extent);
@@ -347,11 +357,9 @@ fn partial_block(
         iters.push(IterVar { var, min: l.min, extent: l.extent, kind, binding });
     }
     let is_other_loop = |v: Var| loops.iter().any(|l| l.var == v) && !axes.contains_key(&v);
-    let mixes = |f: &PrimFunc, e: Expr| uses_any(f, e, &is_other_loop);
-    let bindings = reduce.iter().map(|it| it.binding);
-    if bindings.chain(block.predicate).any(|e| mixes(f, e)) {
+    if block.predicate.is_some_and(|e| uses_any(f, e, &is_other_loop)) {
         return Err(format!(
-            "the predicate or a reduction axis of the block '{}' uses a loop that is not a reduction loop",
+            "rfactor requires that the predicate of the block '{}' uses only reduction loops, but it uses another loop",
             block.name
         ));
     }
@@ -402,7 +410,10 @@ fn combining_nest(
         let spatial = block.iters.iter().filter(|it| it.kind == IterKind::Spatial);
         if spatial.into_iter().any(|it| uses_any(f, it.binding, &|v| v == l.var)) {
             if f.as_int(l.min) != Some(0) {
-                return Err(format!("the loop '{}' must start at 0", f.var(l.var).name));
+                return Err(format!(
+                    "rfactor requires that the loop '{}' starts at 0",
+                    f.var(l.var).name
+                ));
             }
             let fresh = f.size_var(f.var(l.var).name.clone());
             values.insert(l.var, f.var_expr(fresh));

@@ -61,7 +61,7 @@ pub(crate) fn reorder(f: &mut PrimFunc, order: &[Var]) -> Step<()> {
         let depends = |e: Expr| uses_any(f, e, &|v| inner.contains(&v));
         if depends(l.extent) || depends(l.min) {
             return Err(format!(
-                "the range of the loop '{}' depends on a loop that would be inside it",
+                "the loops cannot be reordered, because the range of the loop '{}' depends on a loop that would then be inside it",
                 name(l.var)
             ));
         }
@@ -86,7 +86,8 @@ pub(crate) fn check_one_kind(f: &PrimFunc, body: Stmt, vars: &[Var]) -> Step<()>
         };
         if block.init.is_some() && used(true) && used(false) {
             return Err(format!(
-                "the loop '{}' runs over spatial and reduction axes of the block '{}'; apply decompose_reduction before",
+                "the loop '{}' cannot be fused or reordered, because one loop must not run over both spatial and reduction axes \
+                 of the block '{}', which has an init; apply decompose_reduction first",
                 f.var(vars[0]).name,
                 block.name
             ));
@@ -105,7 +106,8 @@ fn check_reductions_commute(f: &PrimFunc, body: Stmt, old: &[Loop], new: &[Loop]
         let vars = |loops: &[Loop]| loops.iter().map(|l| l.var).filter(reduces).collect::<Vec<_>>();
         if vars(old) != vars(new) && accumulation(f, &block).is_none() {
             return Err(format!(
-                "the result of the block '{}' may depend on the order of its reduction loops",
+                "the loops cannot be reordered, because the result of the block '{}' may depend on the order of its reduction \
+                 loops",
                 block.name
             ));
         }
@@ -121,7 +123,10 @@ fn nest_of(f: &PrimFunc, vars: &[Var]) -> Step<Vec<Loop>> {
         return Err("the list of loops to reorder is empty; pass at least one loop".into());
     }
     if let Some(i) = (1..vars.len()).find(|&i| vars[..i].contains(&vars[i])) {
-        return Err(format!("the loop '{}' is listed twice", name(vars[i])));
+        return Err(format!(
+            "the list of loops to reorder contains the loop '{}' twice",
+            name(vars[i])
+        ));
     }
     let mut longest: Vec<Stmt> = Vec::new();
     for &var in vars {
@@ -133,14 +138,17 @@ fn nest_of(f: &PrimFunc, vars: &[Var]) -> Step<Vec<Loop>> {
     let all = loops_of(f, &longest);
     if let Some(&outside) = vars.iter().find(|&&var| !all.iter().any(|l| l.var == var)) {
         let innermost = all.last().map_or_else(|| "?".into(), |l| name(l.var));
-        return Err(format!("the loops '{}' and '{innermost}' are not in one nest", name(outside)));
+        return Err(format!(
+            "the loops '{}' and '{innermost}' cannot be reordered, because they are not in one loop nest",
+            name(outside)
+        ));
     }
     let first = all.iter().position(|l| vars.contains(&l.var)).unwrap_or(0);
     let nest = all[first..].to_vec();
     for pair in nest.windows(2) {
         if pair[0].body != pair[1].stmt {
             return Err(format!(
-                "the body of the loop '{}' contains other statements besides the loop '{}'",
+                "the loops '{0}' and '{1}' cannot be reordered, because the body of '{0}' contains other statements besides '{1}'",
                 name(pair[0].var),
                 name(pair[1].var)
             ));
