@@ -245,9 +245,9 @@ def main(x: R.Tensor(("n", "m"), "float32")):
 
 def test_rank_and_shape_must_agree() -> None:
     assert relax.TensorStructInfo((1, 2), "float32", ndim=2).ndim == 2
-    with pytest.raises(pliant.ShapeError, match="ndim is 3, but the shape has 2 dims"):
+    with pytest.raises(pliant.ShapeError, match="'ndim' is 3, but the shape has 2 dims"):
         relax.TensorStructInfo((1, 2), "float32", ndim=3)
-    with pytest.raises(pliant.ShapeError, match="ndim is 1, but the shape has 2 dims"):
+    with pytest.raises(pliant.ShapeError, match="'ndim' is 1, but the shape has 2 dims"):
         relax.ShapeStructInfo((1, 2), ndim=1)
     with pytest.raises(pliant.ShapeError, match="not -5"):
         relax.TensorStructInfo(None, "float32", ndim=-5)

@@ -231,9 +231,9 @@ class Module:
     with pytest.raises(pliant.VMError, match="more than 102"):
         shallow["main"](103, one)
     for bad, error in [(-1, ValueError), (0, ValueError), (2**70, ValueError), ("x", TypeError), (1.5, TypeError), (True, TypeError)]:
-        with pytest.raises(error, match="max_depth must be"):
+        with pytest.raises(error, match="'max_depth' must be"):
             relax.VirtualMachine(program, max_depth=bad)  # type: ignore[arg-type]
-        with pytest.raises(error, match="max_depth must be"):
+        with pytest.raises(error, match="'max_depth' must be"):
             shallow.max_depth = bad  # type: ignore[assignment]
     assert shallow.max_depth == 102
     with pytest.raises(AttributeError, match="max_dept"):

@@ -360,7 +360,7 @@ def test_other_argument_errors_name_the_argument() -> None:
     with pytest.raises(TypeError, match="for ONNX models also allow_specialization, divisible, dynamic_shapes, limits"):
         pliant.compile(made, anything={})
     model = pliant.compile(made)
-    for names, feeds, words in ((None, None, "feeds must be a dict"), ("y", {"x": x}, "output_names must be a list")):
+    for names, feeds, words in ((None, None, "'feeds' must be a dict"), ("y", {"x": x}, "'output_names' must be a list")):
         with pytest.raises(TypeError, match=words):
             model.run(names, feeds)  # type: ignore[arg-type]
 

@@ -64,7 +64,7 @@ def test_empty_tensors_can_be_profiled() -> None:
 def test_wrong_arguments_are_errors_and_leave_the_model_usable() -> None:
     model = pliant.compile(Product)
     x, w = operands(2)
-    with pytest.raises(ValueError, match="runs must be at least 1"):
+    with pytest.raises(ValueError, match="'runs' must be at least 1, not 0"):
         model.profile(x, w, runs=0)
     with pytest.raises(OverflowError):
         model.profile(x, w, runs=-1)

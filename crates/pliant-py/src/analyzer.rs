@@ -155,7 +155,7 @@ impl Analyzer {
     ) -> Result<ConstIntBound> {
         if dom_map.is_some_and(|d| !d.is_none()) {
             return Err(Error::Unsupported(
-                "the argument dom_map is not supported: bind the variables to their ranges with Analyzer.bind"
+                "the argument 'dom_map' is not supported: bind the variables to their ranges with Analyzer.bind"
                     .into(),
             ));
         }
@@ -243,7 +243,8 @@ impl Analyzer {
             state.facts.assume_residue(sym, set.get().coeff, set.get().base);
         } else {
             return Err(Error::Type(
-                "Analyzer.update: the argument info must be a ConstIntBound or a ModularSet".into(),
+                "Analyzer.update: the argument 'info' must be a ConstIntBound or a ModularSet"
+                    .into(),
             ));
         }
         Ok(())

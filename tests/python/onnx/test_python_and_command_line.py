@@ -44,7 +44,7 @@ def test_models_run_like_sessions() -> None:
     np.testing.assert_array_equal(only[0], both[1])
     with pytest.raises(ValueError, match="no input 'in.2'.*in.1"):
         compiled.run(None, {"in.2": x})
-    with pytest.raises(ValueError, match="feeds has no value for input in.1"):
+    with pytest.raises(ValueError, match="'feeds' has no value for input in.1"):
         compiled.run(None, {})
     with pytest.raises(ValueError, match="no output 'c'"):
         compiled.run(["c"], {"in.1": x})

@@ -108,7 +108,7 @@ pub fn find_vars<'py>(expr: &Bound<'py, PyAny>, kind: &str) -> Result<Vec<Bound<
         }
         _ => {
             return Err(Error::Value(format!(
-                "the argument kind must be all, bound, free, used, global or called, not '{kind}'"
+                "the argument 'kind' must be all, bound, free, used, global or called, not '{kind}'"
             )));
         }
     };
@@ -398,7 +398,7 @@ pub fn call_struct_info<'py>(
         let f = s.func_and_vars()?.0;
         if !matches!(f.types.get(callable), TypeData::Callable { .. }) {
             return Err(Error::Type(
-                "the argument func must be the struct info of a function (FuncStructInfo)".into(),
+                "the argument 'func' must be the struct info of a function (FuncStructInfo)".into(),
             ));
         }
         let ty = type_lattice::derive_callable_ty(f, callable, &args);

@@ -82,7 +82,12 @@ impl BlockRewriter {
             let mut blocks = blocks.into_iter();
             let first = blocks
                 .next()
-                .ok_or_else(|| Error::Value("_end_block: no binding block is open".into()))?;
+                .ok_or_else(|| {
+                    Error::Value(
+                        "_end_block: no block is open; begin one with _begin_binding_block or _begin_dataflow_block"
+                            .into(),
+                    )
+                })?;
             // Blocks begun inside this block become part of it.
             for block in blocks {
                 let mut bindings = std::mem::take(&mut func.block_mut(block).bindings);

@@ -234,7 +234,9 @@ fn convert_with_numpy(obj: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Te
     };
     if name == Some("bfloat16") {
         return Err(Error::Unsupported(
-            "NumPy has no bfloat16: pass a tensor with __dlpack__".into(),
+            "the value cannot be converted to bfloat16, because NumPy has no such type; pass an object with __dlpack__, such as a \
+             PyTorch tensor"
+                .into(),
         ));
     }
     let array = py.import("numpy")?.call_method1("asarray", (obj, name))?;

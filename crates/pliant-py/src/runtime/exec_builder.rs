@@ -102,14 +102,14 @@ impl ExecBuilder {
         if num_inputs > exec::MAX_REGS as usize {
             let limit = exec::MAX_REGS;
             return Err(Error::Value(format!(
-                "ExecBuilder: num_inputs must be at most {limit}, not {num_inputs}"
+                "ExecBuilder: the argument 'num_inputs' must be at most {limit}, not {num_inputs}"
             )));
         }
         let names =
             param_names.unwrap_or_else(|| (0..num_inputs).map(|i| format!("arg{i}")).collect());
         if names.len() != num_inputs {
             return Err(Error::Value(format!(
-                "ExecBuilder: num_inputs is {num_inputs}, but param_names has {} names",
+                "ExecBuilder: the argument 'num_inputs' is {num_inputs}, but 'param_names' has {} names",
                 names.len()
             )));
         }

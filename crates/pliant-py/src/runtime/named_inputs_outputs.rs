@@ -20,7 +20,7 @@ pub fn requested_outputs(names: &Bound<'_, PyAny>) -> Result<Option<Vec<String>>
     names.extract().ok().filter(|_| !text).map(Some).ok_or_else(|| {
         let got = names.get_type().name().map_or_else(|_| String::new(), |n| n.to_string());
         let expected = "a list of names of outputs, or None for all";
-        Error::Type(format!("run: output_names must be {expected}, not {got}"))
+        Error::Type(format!("run: the argument 'output_names' must be {expected}, not {got}"))
     })
 }
 
@@ -35,7 +35,9 @@ pub fn feeds_by_name<'py>(feeds: &Bound<'py, PyAny>) -> Result<Bound<'py, PyDict
     dict.filter(has_string_keys).cloned().ok_or_else(|| {
         let got = feeds.get_type().name().map_or_else(|_| String::new(), |n| n.to_string());
         let got = if got == "dict" { "a dict with other keys".to_owned() } else { got };
-        Error::Type(format!("run: feeds must be a dict from names of inputs to arrays, not {got}"))
+        Error::Type(format!(
+            "run: the argument 'feeds' must be a dict from names of inputs to arrays, not {got}"
+        ))
     })
 }
 
@@ -53,7 +55,7 @@ pub fn ordered_arguments<'py>(
         if !names.contains(&&*key) {
             let help = pliant::unknown_input_help(signature, &key);
             return Err(Error::Value(format!(
-                "run: feeds has a value for '{key}', but there is no input '{key}' ({help})"
+                "run: the argument 'feeds' has a value for '{key}', but there is no input '{key}' ({help})"
             )));
         }
     }
@@ -67,7 +69,7 @@ pub fn ordered_arguments<'py>(
     }
     if !missing.is_empty() {
         return Err(Error::Value(format!(
-            "run: the argument feeds has no value for input {}",
+            "run: the argument 'feeds' has no value for input {}",
             missing.join(", ")
         )));
     }
@@ -112,7 +114,7 @@ pub fn requested_results<'py>(
             };
             let help = did_you_mean(name, names.iter().map(String::as_str)).unwrap_or(among);
             return Err(Error::Value(format!(
-                "run: output_names contains '{name}', but there is no output '{name}' ({help})"
+                "run: the argument 'output_names' contains '{name}', but there is no output '{name}' ({help})"
             )));
         };
         out.push(convert((index, value))?);

@@ -266,7 +266,9 @@ pub fn as_numpy<'py>(slf: &Bound<'py, NDArray>) -> Result<Bound<'py, PyAny>> {
     if tensor.dtype() == DType::BFloat16 {
         let Ok(scalar) = py.import("ml_dtypes").and_then(|m| m.getattr("bfloat16")) else {
             return Err(Error::Unsupported(
-                "NumPy has no bfloat16: install ml_dtypes, use __dlpack__, or cast first".into(),
+                "a bfloat16 tensor cannot become a NumPy array, because NumPy has no bfloat16; install the package ml_dtypes, \
+                 export the tensor with __dlpack__, or cast it to float32 in the model"
+                    .into(),
             ));
         };
         let bits = Bound::new(py, NDArray::wrap(with_dtype(tensor, DType::UInt16)?))?;
@@ -355,18 +357,25 @@ unsafe fn fill_buffer(
 ) -> Result<()> {
     let buffer_error = |why: &str| Err(Error::Python(PyBufferError::new_err(why.to_string())));
     if view.is_null() {
-        return buffer_error("a buffer of the tensor was requested with a null Py_buffer");
+        return buffer_error("the caller of the buffer protocol passed a null Py_buffer");
     }
     let tensor = &slf.get().tensor;
     if flags & ffi::PyBUF_WRITABLE != 0 && tensor.is_read_only() {
-        return buffer_error("a writable buffer was requested, but the tensor is read-only");
+        return buffer_error(
+            "the tensor is read-only, so it cannot be exported as a writable buffer",
+        );
     }
     let strides_requested = flags & ffi::PyBUF_STRIDES == ffi::PyBUF_STRIDES;
     if !strides_requested && !tensor.is_contiguous() {
-        return buffer_error("a contiguous buffer was requested, but the tensor is not contiguous");
+        return buffer_error(
+            "the tensor is not contiguous, so it cannot be exported as a contiguous buffer",
+        );
     }
     let Some(format) = buffer_format(tensor.dtype()) else {
-        return buffer_error("the buffer protocol has no format for bfloat16: use __dlpack__");
+        return buffer_error(
+            "a bfloat16 tensor cannot be exported with the buffer protocol, which has no format for bfloat16; use __dlpack__ \
+             instead",
+        );
     };
     let size = tensor.dtype().size() as isize;
     let exported = Box::new(ExportedDims {

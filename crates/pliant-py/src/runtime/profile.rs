@@ -28,7 +28,9 @@ impl Profile {
         options: RunOptions,
     ) -> Result<Profile> {
         if runs == 0 {
-            return Err(Error::Value("profile: runs must be at least 1".into()));
+            return Err(Error::Value(
+                "profile: the argument 'runs' must be at least 1, not 0".into(),
+            ));
         }
         let run = |vm: &_| pliant::profile(vm, function, args, runs, &options);
         Ok(Profile { profile: monitored.with_run(py, run)? })

@@ -149,7 +149,9 @@ impl MonitoredVm {
     ) -> Result<Vec<f64>> {
         if number == 0 || repeat == 0 {
             let which = if number == 0 { "number" } else { "repeat" };
-            return Err(Error::Value(format!("time_evaluator: {which} must be at least 1, not 0")));
+            return Err(Error::Value(format!(
+                "time_evaluator: the argument '{which}' must be at least 1, not 0"
+            )));
         }
         self.with_run(py, |vm| {
             // One run warms up caches, pools and threads.
@@ -196,11 +198,11 @@ impl MonitoredVm {
 fn parse_max_depth(value: &Bound<'_, PyAny>) -> Result<usize> {
     if !value.is_instance_of::<PyInt>() || value.is_instance_of::<PyBool>() {
         let class = value.get_type().name()?;
-        return Err(Error::Type(format!("the argument max_depth must be an int, not {class}")));
+        return Err(Error::Type(format!("the argument 'max_depth' must be an int, not {class}")));
     }
     let depth = value.extract::<usize>().ok().filter(|&depth| depth > 0);
     depth.ok_or_else(|| {
-        Error::Value(format!("the argument max_depth must be at least 1, not {value}"))
+        Error::Value(format!("the argument 'max_depth' must be at least 1, not {value}"))
     })
 }
 

@@ -97,7 +97,7 @@ pub fn te_checked<'py>(
     let returned = prim_list(&check.call1(index_tuple(py, &vars)?)?)?;
     let Some((holds, values)) = returned.split_first() else {
         return Err(Error::Value(
-            "the check function of a te stage must return a condition, but returned nothing".into(),
+            "the function in the argument 'check' must return a condition as first value, but returned no values".into(),
         ));
     };
     let cond = te::explain(holds, values);
@@ -122,7 +122,7 @@ fn axis_names(f: &Bound<'_, PyAny>, rank: usize) -> Result<Vec<String>> {
     let num_params = count - num_self;
     if flags & VARARGS == 0 && (rank > num_params || rank < num_params - defaults.min(num_params)) {
         return Err(Error::Value(format!(
-            "te.compute: the function fcompute takes {num_params} indices, but the shape has {rank} dims"
+            "te.compute: the function 'fcompute' takes {num_params} indices, but the shape has {rank} dims"
         )));
     }
     Ok(names[num_self..count].iter().take(rank).cloned().collect())

@@ -278,10 +278,16 @@ impl TupleReduction {
     }
 
     fn __getitem__(&self, index: usize) -> Result<TupleReduction> {
+        if self.field.is_some() {
+            return Err(Error::Index(
+                "this is a single value of a reduction of several values, so it cannot be indexed"
+                    .into(),
+            ));
+        }
         let count = self.reduced.source.len();
-        if index >= count || self.field.is_some() {
+        if index >= count {
             return Err(Error::Index(format!(
-                "a reduction of several values has {count} values, so index {index} is out of range"
+                "the reduction has {count} values, so index {index} is out of range"
             )));
         }
         Ok(TupleReduction { reduced: self.reduced.clone(), field: Some(index) })

@@ -230,7 +230,8 @@ impl PrimValue {
             (Node::Prim(e), _) => Ok(wrap_prim(py, e.clone())?),
             (_, Some(SInfo::Prim(_, Some(e)))) => Ok(wrap_prim(py, e)?),
             _ => Err(Error::Value(
-                "the value of this scalar expression is known only at run time".into(),
+                "the attribute 'value' is not available, because the value of this scalar expression is known only at run time"
+                    .into(),
             )),
         }
     }

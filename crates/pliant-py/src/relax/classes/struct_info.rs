@@ -90,7 +90,7 @@ impl PrimStructInfo {
             (None, Some(v)) => v.ty().dtype,
             (None, None) => {
                 return Err(Error::Type(
-                    "PrimStructInfo requires the argument dtype or the argument value".into(),
+                    "PrimStructInfo requires the argument 'dtype' or the argument 'value'".into(),
                 ));
             }
         };
@@ -226,11 +226,13 @@ pub fn tensor_info(
 fn rank(ndim: i64, dims: Option<usize>) -> Result<Option<u32>> {
     match (u32::try_from(ndim), dims) {
         (Ok(n), Some(d)) if n as usize != d => {
-            Err(Error::Shape(format!("the argument ndim is {n}, but the shape has {d} dims")))
+            Err(Error::Shape(format!("the argument 'ndim' is {n}, but the shape has {d} dims")))
         }
         (Ok(n), _) => Ok(Some(n)),
         (Err(_), dims) if ndim == -1 => Ok(dims.map(|d| d as u32)),
-        _ => Err(Error::Shape(format!("ndim must be a rank, or -1 if it is unknown, not {ndim}"))),
+        _ => Err(Error::Shape(format!(
+            "the argument 'ndim' must be a non-negative rank, or -1 if the rank is unknown, not {ndim}"
+        ))),
     }
 }
 

@@ -142,7 +142,9 @@ impl PatternNode {
     fn get_item(tuple: PyRef<'_, PatternNode>, index: Option<i64>) -> Result<Self> {
         let field = |i: i64| {
             u32::try_from(i).map_err(|_| {
-                Error::Value(format!("index must be the non-negative index of a field, not {i}"))
+                Error::Value(format!(
+                    "the argument 'index' must be an integer from 0 to 2^32 - 1, not {i}"
+                ))
             })
         };
         checked_pattern(PatternKind::GetItem(tuple.pattern.clone(), index.map(field).transpose()?))
