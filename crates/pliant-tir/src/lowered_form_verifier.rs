@@ -38,7 +38,10 @@ pub fn verify(f: &PrimFunc) -> Result<(), String> {
 fn verify_stmt(f: &PrimFunc, data: &StmtData) -> Result<(), String> {
     match data {
         StmtData::Block(b) => {
-            return Err(format!("the block '{}' was not lowered to loops", b.name));
+            return Err(format!(
+                "the block '{}' must be lowered to loops before code generation",
+                b.name
+            ));
         }
         StmtData::For { kind: ForKind::Vectorized | ForKind::Unrolled, var, .. } => {
             return Err(format!(
@@ -83,24 +86,32 @@ fn verify_stmt(f: &PrimFunc, data: &StmtData) -> Result<(), String> {
 
 /// Rejects assertions, loop bounds and allocation sizes that read memory.
 fn verify_loaded_once(f: &PrimFunc, data: &StmtData) -> Result<(), String> {
-    let reject_reads = |role: &str, e: Expr| match reads_memory(f, e) {
-        true => Err(format!(
-            "{role} of a lowered function must not read memory, because other threads may change it, but is {}",
-            crate::format_index_expressions::format_expr(f, e)
-        )),
-        false => Ok(()),
-    };
+    let read =
+        |e: Expr| reads_memory(f, e).then(|| crate::format_index_expressions::format_expr(f, e));
     match data {
-        StmtData::Assert(condition, ..) => reject_reads("an assertion", *condition),
-        StmtData::For { min, extent, .. } => {
-            reject_reads("a loop bound", *min)?;
-            reject_reads("a loop bound", *extent)
+        StmtData::Assert(condition, ..) => match read(*condition) {
+            Some(text) => Err(format!(
+                "the condition of an assertion must not read memory after lowering, because other threads may change the memory, \
+                 but is {text}"
+            )),
+            None => Ok(()),
+        },
+        StmtData::For { min, extent, .. } => match read(*min).or_else(|| read(*extent)) {
+            Some(text) => Err(format!(
+                "a bound of a loop must not read memory after lowering, because other threads may change the memory, but is {text}"
+            )),
+            None => Ok(()),
+        },
+        StmtData::Alloc(buffer, _) => {
+            match f.buffer(*buffer).shape.iter().find_map(|&dim| read(dim)) {
+                Some(text) => Err(format!(
+                    "a dim of the buffer '{}' must not read memory after lowering, because other threads may change the memory, \
+                     but is {text}",
+                    f.buffer(*buffer).name
+                )),
+                None => Ok(()),
+            }
         }
-        StmtData::Alloc(buffer, _) => f
-            .buffer(*buffer)
-            .shape
-            .iter()
-            .try_for_each(|&dim| reject_reads("the size of a buffer", dim)),
         _ => Ok(()),
     }
 }
@@ -120,7 +131,8 @@ fn verify_kernel_arguments(f: &PrimFunc, args: &[Expr]) -> Result<(), String> {
     };
     match args.iter().find(|e| argument_reads(e)) {
         Some(&e) => Err(format!(
-            "an argument of a kernel call must not read memory, because other threads may change it, but is {}",
+            "an argument of a kernel call must not read memory after lowering, because other threads may change the memory, but \
+             is {}",
             crate::format_index_expressions::format_expr(f, e)
         )),
         None => Ok(()),
@@ -174,7 +186,7 @@ fn verify_expr(f: &PrimFunc, e: Expr) -> Result<(), String> {
                 Ok(())
             } else {
                 Err(format!(
-                    "the operands of a binary operator must have the same type, but have {ta} and {tb}"
+                    "the operands of a binary operator must have the same data type, but their types are {ta} and {tb}"
                 ))
             }
         }

@@ -88,7 +88,7 @@ impl State<'_, '_> {
             Some(Failure::Error(error)) => error,
             Some(Failure::Panic(panic)) => resume_unwind(panic),
             None => VmError::type_error(
-                "a native body failed without recording an error (a bug in Pliant)",
+                "a compiled graph function failed without recording an error (this is a bug in Pliant)",
             ),
         }
     }

@@ -52,7 +52,8 @@ impl Heap {
         if !usable {
             let builtin = args.name;
             return Err(VmError::type_error(format!(
-                "{builtin}: the shape heap must be a writable int64 vector, but is {tensor:?}"
+                "{builtin}: the shape heap, which stores symbolic sizes, must be a writable, contiguous int64 tensor, but is \
+                 {tensor:?}"
             )));
         }
         Ok(Heap { slots: tensor.data_ptr().cast(), len: tensor.numel() })
@@ -62,7 +63,7 @@ impl Heap {
         match usize::try_from(index) {
             Ok(i) if i < self.len => Ok(self.slots.wrapping_add(i)),
             _ => Err(VmError::type_error(format!(
-                "slot {index} of the shape heap is accessed, but the heap has {} slots",
+                "slot {index} of the shape heap, which stores symbolic sizes, is accessed, but the heap has {} slots",
                 self.len
             ))),
         }
@@ -101,7 +102,7 @@ pub(super) fn match_shape(args: Args<'_>) -> Result<Value, VmError> {
     let context_at = count.checked_mul(2).and_then(|n| n.checked_add(3));
     let Some(context_at) = context_at.filter(|&at| at <= args.len()) else {
         return Err(VmError::type_error(
-            "vm.builtin.match_shape: there are too few operands for the number of dims in operand 2",
+            "vm.builtin.match_shape: operand 2 is the number of dims, and two operands per dim must follow it, but there are fewer",
         ));
     };
     if dims.len() != count {
@@ -138,7 +139,8 @@ pub(super) fn match_shape(args: Args<'_>) -> Result<Value, VmError> {
             c if c == MatchShapeCode::NoOp as i64 => continue,
             c => {
                 return Err(VmError::type_error(format!(
-                    "vm.builtin.match_shape: the match code {c} of dim {i} is unknown; expected 0 to 3"
+                    "vm.builtin.match_shape: operand {}, which selects how dim {i} is checked, is {c}, expected 0 to 3",
+                    3 + 2 * i
                 )));
             }
         };
@@ -185,9 +187,12 @@ fn dim_mismatch(
 pub(super) fn make_shape(args: Args<'_>) -> Result<Value, VmError> {
     let count = usize::try_from(args.int(1)?).unwrap_or(usize::MAX);
     if count.checked_mul(2).and_then(|n| n.checked_add(2)) != Some(args.len()) {
-        return Err(VmError::type_error(
-            "vm.builtin.make_shape: the number of operands does not match the number of dims in operand 1",
-        ));
+        return Err(VmError::type_error(format!(
+            "vm.builtin.make_shape: operand 1, the number of dims, is {}, and two operands per dim must follow it, but the call \
+             has {} operands",
+            args.int(1)?,
+            args.len()
+        )));
     }
     let mut inline = [0i64; 8];
     let mut spilled = Vec::new();
@@ -211,7 +216,7 @@ fn eval_code(args: &Args<'_>, at: usize) -> Result<i64, VmError> {
         c if c == MakeShapeCode::UseImm as i64 => Ok(operand),
         c if c == MakeShapeCode::LoadShape as i64 => Heap::new(args, 0)?.load(operand),
         c => Err(VmError::type_error(format!(
-            "{}: the dim code {c} in operand {at} is unknown; expected 0 (a constant) or 1 (a heap slot)",
+            "{}: operand {at}, which selects the source of a dim, is {c}, expected 0 (a constant) or 1 (a slot of the shape heap)",
             args.name
         ))),
     }
