@@ -41,7 +41,7 @@ impl HostEnv for NoHost {
     }
 
     fn eval(&self, _text: &str) -> Result<HostValue, String> {
-        Err("the script is parsed as text, without the Python program that could define this expression".into())
+        Err("the script is parsed as text, so it cannot use values of a Python program".into())
     }
 }
 

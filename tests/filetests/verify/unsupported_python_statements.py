@@ -13,7 +13,7 @@ class Module:
 
     @R.function
     def comprehension(x: R.Tensor((2,), "float32")) -> R.Object:
-        y = [R.exp(x) for i in range(3)]  # error: PL0112 the script is parsed as text, without the Python program that could define this expression
+        y = [R.exp(x) for i in range(3)]  # error: PL0112 the script is parsed as text, so it cannot use values of a Python program
         return y
 
     @R.function

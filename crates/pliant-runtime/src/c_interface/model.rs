@@ -112,7 +112,7 @@ fn c_string(text: &str) -> CString {
 /// The address is null or that of a C string.
 pub(super) unsafe fn text<'a>(address: *const c_char, what: &str) -> Result<&'a str, RuntimeError> {
     if address.is_null() {
-        return Err(argument_error(format!("the string that passes {what} is null")));
+        return Err(argument_error(format!("{what} is a null pointer, but must be a C string")));
     }
     // SAFETY: guaranteed by the caller.
     let text = unsafe { CStr::from_ptr(address) };
@@ -208,7 +208,9 @@ pub unsafe extern "C" fn pliant_run(address: *mut Model) -> Status {
 pub unsafe extern "C" fn pliant_run_for(address: *mut Model, seconds: f64) -> Status {
     guard(|| {
         let limit = Duration::try_from_secs_f64(seconds).map_err(|_| {
-            argument_error(format!("the time limit must be a number of seconds, but is {seconds}"))
+            argument_error(format!(
+                "the time limit must be a number of seconds from 0 to below 2^64, but is {seconds}"
+            ))
         })?;
         // SAFETY: guaranteed by the caller.
         unsafe { model(address) }?.run(&RunOptions { time_limit: Some(limit) })

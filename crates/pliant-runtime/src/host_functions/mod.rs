@@ -68,7 +68,7 @@ pub fn argument_error(name: &str, args: &[Value]) -> VmError {
         _ => {
             let kinds: Vec<&str> = args.iter().map(Value::kind).collect();
             VmError::type_error(format!(
-                "{name}: the number or the types of the arguments are wrong; the arguments are ({})",
+                "{name}: this function, which imported ONNX models call, does not accept arguments of the kinds ({})",
                 kinds.join(", ")
             ))
         }

@@ -31,8 +31,9 @@ impl<'a> Parser<'a> {
     fn too_deep(&self, range: Range) -> SyntaxError {
         let message =
             format!("expression is nested too deeply: at most {MAX_EXPR_DEPTH} levels are allowed");
-        SyntaxError::fatal(range, message)
-            .with_help("bind parts of the expression to variables first")
+        SyntaxError::fatal(range, message).with_help(
+            "assign inner parts of the expression to variables in earlier statements, and use the variables in the expression",
+        )
     }
 
     /// Creates an expression node with the source range `range`. `operands` is the nesting depth of the deepest operand of the

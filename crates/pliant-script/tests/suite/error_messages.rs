@@ -317,6 +317,6 @@ fn errors_of_type_inference_point_to_the_call() {
 fn host_expressions_need_a_host() {
     assert_eq!(
         relax("return R.reshape(x, [i for i in range(3)])"),
-        "3:25 `[i for i in range(3)]` PL0112: cannot evaluate the Python expression `[i for i in range(3)]`: the script is parsed as text, without the Python program that could define this expression"
+        "3:25 `[i for i in range(3)]` PL0112: cannot evaluate the Python expression `[i for i in range(3)]`: the script is parsed as text, so it cannot use values of a Python program"
     );
 }
