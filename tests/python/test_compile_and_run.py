@@ -499,7 +499,7 @@ def test_instruction_set_override(isa: str, tmp_path: Path) -> None:
         assert printed == "right\n"
     elif isa == "mmx":
         assert "PLIANT_ISA is 'mmx', which is not an instruction set" in printed
-        assert "to use all instructions of this machine, unset this environment variable" in printed
+        assert "to use all instructions of this machine, unset the environment variable PLIANT_ISA" in printed
     else:
         missing = f"PLIANT_ISA is '{isa}', which this CPU does not support"
         assert printed == "right\n" or missing in printed
@@ -510,6 +510,6 @@ def test_cache_size_override(caches: str, tmp_path: Path) -> None:
     printed = printed_under(tmp_path, PLIANT_CACHES=caches)
     if caches in ("48K", "48K,2M,many"):
         assert f"PLIANT_CACHES is '{caches}'; expected the sizes of the three levels" in printed
-        assert "to use the cache sizes that the CPU reports, unset this environment variable" in printed
+        assert "to use the cache sizes that the CPU reports, unset the environment variable PLIANT_CACHES" in printed
     else:
         assert printed == "right\n"

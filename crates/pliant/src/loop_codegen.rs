@@ -122,14 +122,18 @@ pub(crate) fn compile(
 
 /// Checks the environment variables that describe the machine and limit the number of threads.
 fn check_variables() -> Result<(), Error> {
-    let error = |message: String, default: &str| {
-        Error::option(message, format!("to use {default}, unset this environment variable"))
+    let error = |message: String, variable: &str, default: &str| {
+        let help = format!("to use {default}, unset the environment variable {variable}");
+        Error::option(message, help)
     };
-    pliant_machine::isa::selected()
-        .map_err(|e| error(e.to_string(), "all instructions of this machine"))?;
-    pliant_machine::cache_sizes::check()
-        .map_err(|e| error(e.to_string(), "the cache sizes that the CPU reports"))?;
-    pliant_pool::check_threads().map_err(|e| error(e, "all processors"))
+    pliant_machine::isa::selected().map_err(|e| {
+        error(e.to_string(), pliant_machine::isa::VARIABLE, "all instructions of this machine")
+    })?;
+    pliant_machine::cache_sizes::check().map_err(|e| {
+        let default = "the cache sizes that the CPU reports";
+        error(e.to_string(), pliant_machine::cache_sizes::VARIABLE, default)
+    })?;
+    pliant_pool::check_threads().map_err(|e| error(e, "PLIANT_NUM_THREADS", "all processors"))
 }
 
 /// Returns the description of a compiled loop function for the VM: the description derived from its source, updated with the

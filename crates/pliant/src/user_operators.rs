@@ -9,6 +9,19 @@ use pliant_ops::{TeArg, UserOpSpec, register_user_op};
 
 use crate::error::Error;
 
+/// Describes the kind of an operand in errors.
+fn operand_kind(operand: &TeArg) -> &'static str {
+    match operand {
+        TeArg::Tensor(_) => "a tensor",
+        TeArg::Scalar(_) => "a scalar",
+        TeArg::Shape(_) => "a shape",
+        TeArg::Tuple(_) => "a tuple",
+        TeArg::Str(_) => "a string",
+        TeArg::DType(_) => "a data type",
+        TeArg::None => "missing",
+    }
+}
+
 /// Registers an operator that is defined by a function on tensor expressions: `R.<name>` in
 /// scripts, and `relax.op.<name>` in Python. `attrs` are its attributes with their defaults; a call
 /// must give an attribute without a default.
@@ -63,8 +76,9 @@ pub fn register_op(
         TeArg::Scalar(value) => {
             Ok(pliant_ops::te::compute(Vec::new(), "scalar", |_| value.clone()))
         }
-        _ => Err(TeError::new(format!(
-            "operator {op} takes only tensors and scalars, but an operand is a shape, a tuple, a string, a data type or missing"
+        other => Err(TeError::new(format!(
+            "operator {op} takes only tensors and scalars, but an operand is {}",
+            operand_kind(other)
         ))),
     };
     let spec = UserOpSpec {

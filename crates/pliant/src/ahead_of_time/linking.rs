@@ -136,7 +136,7 @@ pub(super) fn find_runtime(selected: Option<&Path>) -> Result<PathBuf, Error> {
     let beside = std::env::current_exe().ok().map(|exe| exe.with_file_name(RUNTIME_FILE));
     beside.filter(|path| path.is_file()).ok_or_else(|| {
         Error::option(
-            format!("the run-time library {RUNTIME_FILE} is not beside the executable of Pliant"),
+            format!("the folder of the Pliant executable does not contain the run-time library {RUNTIME_FILE}"),
             format!(
                 "build it with `cargo rustc --release --package pliant-runtime --crate-type staticlib`, and set the environment \
                  variable {RUNTIME_VARIABLE} to the path of {RUNTIME_FILE}; `--emit obj` does not need it"

@@ -205,8 +205,10 @@ fn foreign_triple(triple: Option<&str>, emit: Emit) -> Result<Option<String>, Er
     }
     if emit != Emit::Object && std::env::var_os("CC").is_none() {
         return Err(Error::unsupported(
-            format!("this machine cannot link a program for '{triple}'"),
-            "write an object file, or name a C compiler for the target in the environment variable CC",
+            format!(
+                "linking a program for '{triple}' requires a C compiler for this target, but the environment variable CC is not set"
+            ),
+            "write an object file instead, or set CC to the path of a C compiler for the target",
         ));
     }
     Ok(Some(triple.to_string()))

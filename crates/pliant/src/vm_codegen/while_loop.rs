@@ -17,7 +17,10 @@ impl FunctionGen<'_> {
     /// Emits the `R.while_loop` that is bound to `var`. Returns the register of its result.
     pub(super) fn while_loop(&mut self, var: Var, operands: &[Expr]) -> Result<Reg, PassError> {
         let [cond, body, initial @ ..] = operands else {
-            return Err(PassError::internal("a while_loop has no condition or body"));
+            return Err(PassError::internal(format!(
+                "a call of R.while_loop must have a condition and a body as operands, but has {} operands",
+                operands.len()
+            )));
         };
         let functions = self.last_used_registers(var, &operands[..2]);
         let mut old = self.last_used_registers(var, initial);
