@@ -106,7 +106,7 @@ def test_invalid_user_operators() -> None:
         register(lambda x, y=1: x)
     with pytest.raises(TypeError, match=r"\*\*options is not supported; declare each attribute"):
         register(lambda x, **options: x)
-    with pytest.raises(ValueError, match="is already that of an operator of the library"):
+    with pytest.raises(ValueError, match="an operator of Pliant already has the name"):
         register(lambda x: x, "add")
     with pytest.raises(ValueError, match="is not a valid operator name"):
         register(lambda x: x, "no name!")

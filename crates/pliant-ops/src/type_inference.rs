@@ -299,13 +299,16 @@ impl InferCtx<'_> {
             (Some(x), Some(y)) if x != y => match (a.scalar, b.scalar) {
                 (true, false) if may_adopt(x, y) => Ok(Some(y)),
                 (false, true) if may_adopt(y, x) => Ok(Some(x)),
-                _ => Err(self
-                    .error(format!(
-                        "{first} is {x}, but {second} is {y}; their data types must be equal",
-                        first = self.operand_name(i),
-                        second = self.operand_name(j)
-                    ))
-                    .with_help(format!("convert one operand: R.astype(..., dtype=\"{x}\")"))),
+                _ => {
+                    let (first, second) = (self.operand_name(i), self.operand_name(j));
+                    Err(self
+                        .error(format!(
+                            "{first} is {x}, but {second} is {y}; their data types must be equal"
+                        ))
+                        .with_help(format!(
+                            "convert one of the two operands, for example {second}: R.astype({second}, dtype=\"{x}\")"
+                        )))
+                }
             },
             // A scalar adopts the type of a tensor, even if that is unknown.
             (None, Some(_)) if b.scalar => Ok(None),

@@ -91,7 +91,7 @@ pub fn register_user_op(spec: UserOpSpec) -> Result<Op, InferError> {
     let name = match registry().named(&full) {
         Some(crate::op_registry::RegistryEntry::Library { .. }) => {
             return Err(InferError::new(format!(
-                "the name {full} is already that of an operator of the library; choose another name"
+                "an operator of Pliant already has the name {full}; choose another name"
             )));
         }
         Some(crate::op_registry::RegistryEntry::User(op)) => op.name,

@@ -109,7 +109,7 @@ impl Rule for PatternRule {
             |&e: &Expr| read_info.origin(site.func, e).is_some_and(|v| members.contains(&v));
         if inputs.iter().any(is_computed_by_match) {
             return Ok(Err(
-                "an input of the kernel is computed by the matched operators, which the kernel replaces"
+                "an input of the kernel is the result of a matched operator, which the kernel call would remove"
                     .into(),
             ));
         }
