@@ -332,7 +332,7 @@ def test_closures_of_another_vm_stop_with_their_caller() -> None:
 @pytest.mark.parametrize("bad", [-1, -0.0001, math.nan, math.inf, -math.inf])
 def test_invalid_limit_values(bad: float) -> None:
     model = pliant.compile(constant_sum())
-    with pytest.raises(ValueError, match="timeout must be a finite, non-negative number of seconds, or None for no limit"):
+    with pytest.raises(ValueError, match="'timeout' must be a finite, non-negative number of seconds, or None for no limit"):
         model(np.array([3]), timeout=bad)
 
 
@@ -347,7 +347,7 @@ def test_invalid_limit_types(bad: Any) -> None:
         lambda: vm["main"](np.array([3]), timeout=bad),
         lambda: vm.invoke_stateful("main", timeout=bad),
     ):
-        with pytest.raises(TypeError, match=f"timeout must be a number of seconds.* not {type(bad).__name__}"):
+        with pytest.raises(TypeError, match=f"'timeout' must be a number of seconds.* not {type(bad).__name__}"):
             run()
 
 

@@ -510,7 +510,7 @@ fn finish(
         if let Some(&missing) = func.params().iter().find(|p| !order.contains(p)) {
             let name = func.var(missing).name.clone();
             return Err(Error::Value(format!(
-                "variable '{name}' is used in the function, but the argument params does not contain it"
+                "variable '{name}' is used in the function, but the argument 'params' does not contain it"
             )));
         }
         let root = func.root();

@@ -120,7 +120,8 @@ impl NDArray {
     ) -> Result<Py<PyAny>> {
         if stream.is_some_and(|s| !s.is_none()) {
             return Err(Error::Value(
-                "__dlpack__: stream must be None, because the tensor is on the CPU".into(),
+                "__dlpack__: the argument 'stream' must be None, because the tensor is on the CPU"
+                    .into(),
             ));
         }
         if dl_device.is_some_and(|d| d.0 != pliant_tensor::DL_CPU) {

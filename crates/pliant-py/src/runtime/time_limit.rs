@@ -23,13 +23,14 @@ pub fn run_options(timeout: Option<&Bound<'_, PyAny>>) -> Result<RunOptions> {
     let number = if value.is_instance_of::<PyBool>() { None } else { value.extract::<f64>().ok() };
     let Some(seconds) = number else {
         let class = value.get_type().name()?;
-        let text =
-            format!("timeout must be a number of seconds, or None for no limit, not {class}");
+        let text = format!(
+            "the argument 'timeout' must be a number of seconds, or None for no limit, not {class}"
+        );
         return Err(Error::Type(text));
     };
     if !seconds.is_finite() || seconds < 0.0 {
         return Err(Error::Value(format!(
-            "timeout must be a finite, non-negative number of seconds, or None for no limit, not {value}"
+            "the argument 'timeout' must be a finite, non-negative number of seconds, or None for no limit, not {value}"
         )));
     }
     let time_limit = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
