@@ -337,7 +337,7 @@ impl VirtualMachine {
         let Some(Entry::Vm(function)) = inner.linked.entries.get(index as usize).copied() else {
             let name = inner.exe.funcs().get(index as usize).map_or("?", FuncDef::name);
             return Err(VmError::type_error(format!(
-                "'{name}' is not a bytecode function; the host can invoke only bytecode functions"
+                "the host program cannot invoke '{name}': it can invoke only graph functions, which are compiled to bytecode"
             )));
         };
         if args.len() != inner.linked.functions[function as usize].num_params {

@@ -162,9 +162,7 @@ impl Rewriter {
         let sizes = match args.get(2) {
             None => Vec::new(),
             Some(&e) => shape_dims(func, e).ok_or_else(|| {
-                error_at_call(format!(
-                    "the argument 'tir_vars' of {op} must be a shape with known dims"
-                ))
+                error_at_call(format!("'tir_vars' of {op} must be a shape with known dims"))
             })?,
         };
         let mut call_args = self.input_fields(func, inputs, out);

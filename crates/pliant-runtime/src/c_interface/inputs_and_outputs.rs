@@ -106,7 +106,7 @@ unsafe fn borrowed_tensor(tensor: &CTensor, owner: Option<Tensor>) -> Result<Ten
     if tensor.rank > MAX_RANK {
         let rank = tensor.rank;
         return Err(argument_error(format!(
-            "the rank of a tensor is at most {MAX_RANK}, not {rank}"
+            "the rank of a tensor must be at most {MAX_RANK}, but is {rank}"
         )));
     }
     let shape = match (tensor.rank, tensor.shape.is_null()) {

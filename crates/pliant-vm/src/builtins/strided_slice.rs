@@ -33,7 +33,7 @@ fn dim_slices(args: Args<'_>, tensor: &Tensor) -> Result<Vec<DimSlice>, VmError>
         if list.len() != tensor.ndim() {
             let (n, rank) = (list.len(), tensor.ndim());
             return Err(fail(format!(
-                "relax.dynamic_strided_slice: {name} has {n} elements, but the tensor has rank {rank}"
+                "relax.dynamic_strided_slice: the operand '{name}' must have one element for each of the {rank} dims of the tensor, but has {n}"
             )));
         }
         lists.push(list);

@@ -127,7 +127,7 @@ fn check_not_called(called: &FxHashSet<Arc<str>>, name: &str) -> Result<(), Pass
     if called.contains(name) {
         return Err(PassError::unsupported(
             format!(
-                "the parameters of '{name}' cannot be lifted, because another function calls it"
+                "computations on parameters cannot be moved out of '{name}', because another function calls '{name}'"
             ),
             "inline the call with InlinePrivateFunctions",
         ));
