@@ -1,7 +1,7 @@
 //! # What it does
 //! Copies each result that is a view of a parameter. Otherwise a caller that writes to the result would change its argument. If the
-//! function has the attribute `fresh_results`, it also copies results that are parameters or constants, and results that share memory
-//! with another result.
+//! function has the attribute `fresh_results`, it also copies results that are parameters or constants, and results that share
+//! memory with another result.
 //!
 //! # Before
 //! ```python
@@ -166,8 +166,8 @@ impl Origins {
         origin
     }
 
-    /// Returns the variables that own the memory of a value, as far as the value is an alias or a view of variables; empty for a new
-    /// value.
+    /// Returns the variables that own the memory of a value, as far as the value is an alias or a view of variables; empty for a
+    /// new value.
     fn owners_of(&self, func: &Function, value: Expr) -> Vec<Var> {
         let mut owners = Vec::new();
         let mut stack = vec![value];
