@@ -88,8 +88,11 @@ impl Frame {
             return Err(InterpError::type_error(text));
         }
         self.vars.extend(data.params.iter().copied().zip(args.iter().cloned()));
-        let subjects: Vec<String> =
-            data.params.iter().map(|&p| format!("'{}'", func.var(p).name)).collect();
+        let label = |(i, &param)| match id == func.root() {
+            true => format!("'{}'", func.param_label(i)),
+            false => format!("'{}'", func.var(param).name),
+        };
+        let subjects: Vec<String> = data.params.iter().enumerate().map(label).collect();
         let items: Vec<_> = data
             .params
             .iter()

@@ -10,7 +10,8 @@ use rustc_hash::FxHashMap;
 
 use super::expr::*;
 use super::types::{TensorShape, Type, TypeArena, TypeData};
-use crate::attr_values::{Attrs, FuncAttrs};
+use crate::attr_names::INPUT_NAMES;
+use crate::attr_values::{AttrValue, Attrs, FuncAttrs};
 use crate::op::DESTINATION_PASSING;
 
 /// A graph function, and the arenas with everything that it consists of. Ids are only valid in their own function.
@@ -90,6 +91,19 @@ impl Function {
     /// The parameters of the function.
     pub fn params(&self) -> &[Var] {
         &self.funcs[self.root].params
+    }
+
+    /// The name of parameter `i` in messages: the name in the model file if the function has the attribute
+    /// [`INPUT_NAMES`](crate::attr_names::INPUT_NAMES), otherwise the name of the variable.
+    ///
+    /// # Panics
+    /// If the function has no parameter `i`.
+    pub fn param_label(&self, i: usize) -> &str {
+        let file_name = match self.attrs.get(INPUT_NAMES) {
+            Some(AttrValue::List(names)) => names.get(i).and_then(AttrValue::as_str),
+            _ => None,
+        };
+        file_name.unwrap_or_else(|| &self.var(self.params()[i]).name)
     }
 
     /// The body of the function.

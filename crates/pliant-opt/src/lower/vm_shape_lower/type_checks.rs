@@ -63,7 +63,7 @@ impl FunctionLowering<'_> {
         let any = func.intern(TypeData::Any);
         let mut dim_matches = Vec::new();
         for (i, param) in params {
-            let subject = format!("'{}'", func.var(param).name);
+            let subject = format!("'{}'", func.param_label(i));
             let (value, ty) = (func.var_expr(param), func.var(param).ty);
             let actual = match self.caller_facts {
                 Some(facts) if facts.kinds.get(i) == Some(&true) => {
