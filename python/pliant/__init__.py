@@ -10,6 +10,7 @@ Names follow Apache TVM: ``pliant.script`` (``I``, ``R``, ``T``), ``pliant.relax
 
 from __future__ import annotations
 
+import copyreg
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,17 @@ from pliant.error import (
     UnsupportedError,
     VMError,
 )
+
+
+
+def _reduce_ir(node: Any) -> tuple[Any, ...]:
+    from pliant.ir._module_json import reduce_to_json
+
+    return reduce_to_json(node)
+
+
+for _class in (_core.IRModule, _core.PrimFunc, _core.relax.Function):
+    copyreg.pickle(_class, _reduce_ir)  # type: ignore[arg-type]
 
 # Makes the extension's submodules importable by their full names.
 sys.modules["pliant._core.relax"] = _core.relax

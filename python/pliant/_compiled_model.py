@@ -29,6 +29,18 @@ class Model(_core.Model):
 
         return await asyncio.to_thread(functools.partial(self, *args, **kwargs))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles the program. Machine code is not part of it, so loading compiles the loops again, as :func:`pliant.load` does."""
+        return _from_bytes, (type(self), self.executable.to_bytes())
+
+    def __copy__(self) -> Model:
+        """Returns the model itself, because models do not change."""
+        return self
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Model:
+        """Returns the model itself, because models do not change."""
+        return self
+
     def _repr_html_(self) -> str:
         """Returns a table of the inputs and the result, which notebooks show."""
         rows = [("input", info.name, info.struct_info) for info in self.inputs]
@@ -36,3 +48,7 @@ class Model(_core.Model):
             rows.append(("result", ", ".join(self.output_names), self.output.struct_info))
         cells = [f"<td>{kind}</td><td>{html.escape(name)}</td><td><code>{html.escape(ty)}</code></td>" for kind, name, ty in rows]
         return "<table>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table>"
+
+
+def _from_bytes(cls: type[Model], data: bytes) -> Model:
+    return cls(_core.Executable.from_bytes(data))

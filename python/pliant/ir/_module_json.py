@@ -43,3 +43,8 @@ def load_json(json_str: str) -> Any:
 
     module: Any = from_source(data["script"])
     return module if data.get("kind") == "module" else next(iter(module.functions.values()))
+
+
+def reduce_to_json(node: IRModule | PrimFunc | _core.relax.Function) -> tuple[Any, ...]:
+    """Describes a module or function for ``pickle``: it is loaded from JSON."""
+    return load_json, (save_json(node),)
