@@ -386,3 +386,33 @@ def test_quantized_matmul_to_float() -> None:
     x = floats(5, 4)
     # Eight bits keep about two digits.
     np.testing.assert_allclose(pliant.compile(models[1])(x), x @ right + c, atol=0.15)
+
+
+@pytest.mark.parametrize("per_gate", [False, True])
+def test_an_lstm_with_quantized_weights_dequantizes_them(per_gate: bool) -> None:
+    directions, size, hidden = 2, 3, 4
+    gates = 4 * hidden
+    parameters = (directions, gates) if per_gate else (directions,)
+    w, r = (RNG.integers(-128, 128, (directions, rows, gates), np.int8) for rows in (size, hidden))
+    scales = [RNG.uniform(0.001, 0.01, parameters).astype(np.float32) for _ in range(2)]
+    zeros = [RNG.integers(-5, 5, parameters).astype(np.int8) for _ in range(2)]
+    names = ["x", "w", "r", "b", "", "h", "", "", "ws", "wz", "rs", "rz"]
+    own = helper.make_node("DynamicQuantizeLSTM", names, ["y", "yh"], domain="com.microsoft", direction="bidirectional", hidden_size=hidden)
+    inputs: dict[str, Any] = {"x": ["n", "b", size], "h": [directions, "b", hidden]}
+    b = floats(directions, 2 * gates)
+    quantized = {"w": w, "r": r, "b": b, "ws": scales[0], "wz": zeros[0], "rs": scales[1], "rz": zeros[1]}
+    model = model_of([own], inputs, ["y", "yh"], quantized)
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+
+    def dequantized(weights: np.ndarray, i: int) -> np.ndarray:
+        scale, zero = (p[i].astype(np.float32).reshape(directions, 1, -1) for p in (scales, zeros))
+        return np.ascontiguousarray(((weights - zero) * scale).transpose(0, 2, 1))
+
+    plain = helper.make_node("LSTM", names[:6], ["y", "yh"], direction="bidirectional", hidden_size=hidden)
+    constants = {"w": dequantized(w, 0), "r": dequantized(r, 1), "b": b}
+    expected = pliant.compile(model_of([plain], inputs, ["y", "yh"], constants))
+    compiled = pliant.compile(model)
+    for steps, batch in ((0, 2), (1, 1), (5, 3)):
+        x, h = floats(steps, batch, size), floats(directions, batch, hidden)
+        for actual, want in zip(compiled(x, h), expected(x, h), strict=True):
+            np.testing.assert_allclose(actual, want, rtol=1e-5, atol=1e-6)

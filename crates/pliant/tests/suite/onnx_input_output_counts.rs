@@ -100,14 +100,16 @@ fn any_number_of_outputs_runs_or_is_rejected() {
 }
 
 #[test]
-fn operators_of_domains_that_are_not_imported_are_rejected() {
+fn operators_of_onnx_without_an_opset_import_are_rejected() {
     let mut bugs = Vec::new();
     for schema in operators() {
         let case = Case { opset: None, ..default_case(schema) };
         let mut cases = input_variants(&case);
         cases.extend(output_variants(&case));
         let reached = run_cases(&cases, &mut bugs);
-        assert!(reached.iter().all(|r| *r == LastStage::Rejected), "{}", schema.full_name());
+        // A missing import of another domain is tolerated.
+        let rejected = reached.iter().all(|r| *r == LastStage::Rejected);
+        assert!(rejected || !schema.domain.is_empty(), "{}", schema.full_name());
     }
     assert_no_bugs(&bugs);
 }

@@ -9,6 +9,7 @@ use super::op;
 use crate::import_error::Problem;
 use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::OnnxOp;
+use crate::ops::nn::recurrent::layer_of_operands;
 use crate::ops::quantization::{
     broadcast_quant_param, dequantize, dynamic_quantize, integer_range, quantize,
     round_and_saturate, subtract_zero_point,
@@ -16,6 +17,7 @@ use crate::ops::quantization::{
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("DequantizeLinear", dequantize),
+    op("DynamicQuantizeLSTM", dynamic_quantize_lstm),
     op("DynamicQuantizeMatMul", dynamic_quantize_matmul),
     op("MatMulIntegerToFloat", |n| {
         let (a, b) = (n.tensor(0)?, n.tensor(1)?);
@@ -166,6 +168,36 @@ fn dynamic_quantize_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     };
     let y = dequantized_matmul(n, [a, b], [a_scale, b_scale], [Some(a_zero), b_zero], bias)?;
     Ok(vec![y.into()])
+}
+
+/// Converts `DynamicQuantizeLSTM` to an LSTM with dequantized weights. ONNX Runtime also quantizes the inputs and the state of each
+/// step, so its results are less exact.
+fn dynamic_quantize_lstm(n: &mut Node<'_, '_>) -> ConvertResult {
+    let mut args = vec![n.tensor(0)?, transposed_weights(n, 1, 8)?, transposed_weights(n, 2, 10)?];
+    for i in 3..8 {
+        args.push(n.tensor_or_null(i)?);
+    }
+    layer_of_operands(n, "relax.nn.lstm", &args, Some("input_forget"))
+}
+
+/// Dequantizes the weights (directions, rows, gates) of a recurrent layer and transposes them to (directions, gates, rows). Input `i`
+/// contains the weights, and input `scale` and the one after it contain the scales and zero points: one for each direction, or one
+/// for each direction and gate.
+fn transposed_weights(n: &mut Node<'_, '_>, i: usize, scale: usize) -> ExprResult {
+    let w = n.tensor(i)?;
+    let mut w = n.cast(w, DType::Float32)?;
+    for (input, op) in [(scale + 1, "relax.subtract"), (scale, "relax.multiply")] {
+        let parameter = n.tensor(input)?;
+        let axes = match n.rank(parameter)? {
+            1 => 1..3,
+            _ => 1..2,
+        };
+        let axes = Attrs::default().with("axis", AttrValue::ints(axes));
+        let parameter = n.cast(parameter, DType::Float32)?;
+        let parameter = n.op_with("relax.expand_dims", &[parameter], axes)?;
+        w = n.op(op, &[w, parameter])?;
+    }
+    n.permute(w, &[0, 2, 1])
 }
 
 /// Converts `QGemm`. Its bias is int32 and scaled by the product of both input scales. Without an output scale, the result is

@@ -9,7 +9,7 @@ mod loss;
 mod normalization;
 pub(super) mod pad;
 mod pooling;
-mod recurrent;
+pub(super) mod recurrent;
 mod resize;
 mod sliding_window;
 

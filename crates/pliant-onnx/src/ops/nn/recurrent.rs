@@ -28,6 +28,17 @@ fn recurrent_layer(
     }
     let args: Vec<Expr> =
         (0..input_count).map(|i| n.tensor_or_null(i)).collect::<Result<_, _>>()?;
+    layer_of_operands(n, op, &args, flag)
+}
+
+/// Emits a recurrent layer whose operands are already converted. The attributes are those of the node; `flag` is the name of the
+/// one that only this kind of layer has.
+pub(in crate::ops) fn layer_of_operands(
+    n: &mut Node<'_, '_>,
+    op: &str,
+    args: &[Expr],
+    flag: Option<&str>,
+) -> ConvertResult {
     if let Some(hidden) = n.attrs().int("hidden_size")? {
         let (weights, hidden) = (n.dims_with_min_rank(args[2], 3)?, n.func().syms.int(hidden));
         let text = "attribute 'hidden_size' is {}, but the last dim of the recurrence weights (input 2) is {}";
@@ -53,7 +64,7 @@ fn recurrent_layer(
     if let Some(flag) = flag {
         attrs = attrs.with(flag, AttrValue::Bool(read.int(flag)?.unwrap_or(0) != 0));
     }
-    let all = n.op_with(op, &args, attrs)?;
+    let all = n.op_with(op, args, attrs)?;
     let count = if op == "relax.nn.lstm" { 3 } else { 2 };
     Ok(n.tuple_fields(all, count).into_iter().map(Value::from).collect())
 }
