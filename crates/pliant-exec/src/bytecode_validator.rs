@@ -371,7 +371,7 @@ mod tests {
             (&[(2, 2), (0, 2)], "are not directly after"),
             (&[(0, 2), (3, 1)], "are not directly after"),
             (&[(0, 2)], "belong to no call"),
-            (&[(0, 5)], "outside the operand table"),
+            (&[(0, 5)], "after the end of the function's list of operands"),
         ] {
             let error = validate(&program(args(), ranges)).unwrap_err().to_string();
             assert!(error.contains(expected), "{ranges:?}: {error}");

@@ -142,7 +142,7 @@ pub const ORDERED: &[Case] = &[
             ("ij->k", "in no operand"),
             ("ij->ii", "contains label 'i' more than once"),
             ("ij,jk", "terms for 2 operands"),
-            ("i1", "labels are ASCII letters"),
+            ("i1", "labels must be ASCII letters"),
             ("......", "contains the ellipsis \"...\" more than once"),
         ] {
             refuse("relax.einsum", &one, &attrs(&[("subscripts", AttrValue::str(text))]), part);
