@@ -1,0 +1,251 @@
+"""Imports exported programs (``torch.export``) as modules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.fx
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, InputSpec, OutputKind, TensorArgument
+
+from pliant import nd, relax, transform
+from pliant._core import IRModule
+from pliant._core import relax as _relax
+from pliant.error import UnsupportedError
+from pliant.frontend._detached_params import attach_params
+from pliant.frontend.torch.data_types import dtype_name
+from pliant.frontend.torch.decompositions import prepare
+from pliant.frontend.torch.function_importer import FunctionImporter
+from pliant.frontend.torch.graph_import import Failed, import_nodes, result_expr
+from pliant.frontend.torch.symbolic_sizes import SymbolicSizes
+from pliant.frontend.torch.unsupported import Problems
+
+SMALLEST_TRACED_SIZE = 2
+"""torch traces programs with sizes of at least 2. Lower bounds up to this number say nothing about the program."""
+
+
+def from_exported_program(
+    exported_program: ExportedProgram,
+    *,
+    keep_params_as_input: bool = False,
+    unwrap_unit_return_tuple: bool = False,
+    no_bind_return_tuple: bool = False,
+) -> IRModule:
+    """Imports a program that ``torch.export.export`` returned. Its graph becomes the function ``main``.
+
+    The parameters of ``main`` are the tensors and sizes among the flattened inputs, with their names in the program. Dynamic dims are
+    symbols with the names of their ``Dim``, or with torch's own (``s77``). Bounds of dims are checked when the function is called;
+    sizes of 0 and 1 are allowed even if torch has traced larger ones.
+
+    The result is a tuple with the flattened results, followed by the new values of mutated buffers and of mutated inputs. With
+    ``unwrap_unit_return_tuple``, a single result is returned without the tuple. With ``no_bind_return_tuple``, the tuple is not bound
+    to a variable.
+
+    Parameters and buffers are constants. With ``keep_params_as_input``, they are parameters after the inputs, and ``detach_params``
+    returns them.
+
+    Raises ``UnsupportedError`` if the program contains unsupported operators or data types, with all of them and the source lines of
+    the model.
+    """
+    if not isinstance(exported_program, ExportedProgram):
+        raise TypeError(f"expected the result of torch.export.export, got {type(exported_program).__name__}")
+    imported = import_program(
+        exported_program,
+        keep_params_as_input=keep_params_as_input,
+        unwrap_unit_return_tuple=unwrap_unit_return_tuple,
+        bind_return_tuple=not no_bind_return_tuple,
+    )
+    if keep_params_as_input:
+        attach_params(imported.module, {"main": [nd.array(p) for p in imported.params]})
+    return imported.module
+
+
+@dataclass
+class ImportedProgram:
+    """An imported program and what its callers need to know."""
+
+    module: IRModule
+    """The module with the function ``main``."""
+    program: ExportedProgram
+    """The program after decomposition."""
+    inputs: list[int] = field(default_factory=list)
+    """For each leading parameter of ``main``, the index of its flattened input."""
+    state: list[str] = field(default_factory=list)
+    """The names of the buffers that are parameters of ``main`` after the inputs, since the program mutates them."""
+    params: list[torch.Tensor] = field(default_factory=list)
+    """The values of the parameters that are neither inputs nor mutated buffers."""
+    user_outputs: int = 0
+    """The number of results that the user sees. The other results are mutations."""
+    mutations: list[tuple[OutputKind, str]] = field(default_factory=list)
+    """For each further result, what it is the new value of: a buffer or an input, by name."""
+
+
+def dim_names(module: torch.fx.GraphModule) -> dict[str, str]:
+    """The names that the user gave to torch's symbols (``{"s77": "batch"}``), from the shapes of the placeholders."""
+    names: dict[str, str] = {}
+    for node in module.graph.nodes:
+        if node.op != "placeholder" or not isinstance(node.meta.get("val"), torch.Tensor):
+            continue
+        for dim in node.meta["val"].shape:
+            env = getattr(getattr(dim, "node", None), "shape_env", None)
+            if env is not None:
+                _names_of(env, names)
+                return names
+    return names
+
+
+def _names_of(env: Any, names: dict[str, str]) -> None:
+    given = getattr(env, "source_name_to_debug_name", {})
+    replaced = getattr(env, "replacements", {})
+    for symbol, sources in getattr(env, "var_to_sources", {}).items():
+        for source in sources if symbol not in replaced else ():
+            text = source.name if isinstance(source.name, str) else source.name()
+            name = given.get(text, "")
+            if name.isidentifier() and not name.startswith("_") and name not in names.values():
+                names.setdefault(symbol.name, name)
+
+
+def import_program(
+    exported: ExportedProgram,
+    *,
+    keep_params_as_input: bool = False,
+    mutated_state_as_input: bool = False,
+    unwrap_unit_return_tuple: bool = False,
+    bind_return_tuple: bool = True,
+) -> ImportedProgram:
+    """Imports a program, as :func:`from_exported_program`. With ``mutated_state_as_input``, buffers that the program mutates are
+    parameters."""
+    names = dim_names(exported.graph_module)
+    program = prepare(exported)
+    problems = Problems()
+    builder = relax.BlockBuilder()
+    cx = FunctionImporter(builder, SymbolicSizes(names), problems)
+    imported = ImportedProgram(IRModule(), program)
+    mutated = program.graph_signature.buffers_to_mutate.values() if mutated_state_as_input else ()
+    params = _create_parameters(cx, imported, keep_params_as_input, set(mutated))
+    attrs: dict[str, Any] = {"num_input": len(imported.inputs) + len(imported.state), "fresh_results": True}
+    bounds = _upper_bounds(cx, program)
+    if bounds:
+        attrs["tir_var_upper_bound"] = bounds
+    with builder.function("main", params, attrs=attrs):
+        _check_lower_bounds(cx, program)
+        values = import_nodes(cx, program.graph_module)
+        if any(isinstance(v, Failed) for v in values) or problems:
+            problems.raise_if_any()
+        values = _ordered_results(imported, values)
+        result = result_expr(values)
+        if unwrap_unit_return_tuple and len(values) == 1:
+            result = result.fields[0]
+        elif bind_return_tuple:
+            result = builder.emit(result)
+        builder.emit_func_output(result)
+    imported.module = to_dataflow(builder.get())
+    return imported
+
+
+def to_dataflow(module: IRModule) -> IRModule:
+    """Moves the bindings without side effects into dataflow blocks."""
+    result: IRModule = relax.transform.ConvertToDataflow()(module)
+    return result
+
+
+def _create_parameters(cx: FunctionImporter, imported: ImportedProgram, keep_params: bool, state: set[str]) -> list[Any]:
+    """Creates the parameters of ``main`` and the values of all placeholders."""
+    program = imported.program
+    nodes = [n for n in program.graph_module.graph.nodes if n.op == "placeholder"]
+    inputs, buffers, weights = [], [], []
+    position = 0
+    for node, spec in zip(nodes, program.graph_signature.input_specs, strict=True):
+        if spec.kind is InputKind.USER_INPUT:
+            parameter = _input_parameter(cx, node, spec)
+            if parameter is not None:
+                inputs.append(parameter)
+                imported.inputs.append(position)
+            position += 1
+            continue
+        tensor = _stored_tensor(program, spec)
+        if tensor is None:
+            cx.values[node] = None
+        elif spec.target in state:
+            buffers.append(_tensor_parameter(cx, node))
+            imported.state.append(str(spec.target))
+        elif keep_params:
+            weights.append(_tensor_parameter(cx, node))
+            imported.params.append(tensor.detach())
+        elif node.users:
+            cx.values[node] = cx.constant(tensor)
+        else:
+            cx.values[node] = None
+    return [*inputs, *buffers, *weights]
+
+
+def _tensor_parameter(cx: FunctionImporter, node: torch.fx.Node) -> Any:
+    meta = node.meta["val"]
+    for d in meta.shape:
+        cx.sizes.define(d)
+    shape = [cx.sizes.convert(d) for d in meta.shape]
+    variable = relax.Var(node.name, relax.TensorStructInfo(shape, dtype_name(meta.dtype)))
+    cx.values[node] = variable
+    return variable
+
+
+def _input_parameter(cx: FunctionImporter, node: torch.fx.Node, spec: InputSpec) -> Any:
+    """The parameter for an input of the user, or ``None`` for an input that the program does not read."""
+    meta = node.meta.get("val")
+    if isinstance(spec.arg, TensorArgument) and isinstance(meta, torch.Tensor):
+        return _tensor_parameter(cx, node)
+    if isinstance(meta, torch.SymInt):
+        cx.sizes.define(meta)
+        size = cx.sizes.convert(meta)
+        cx.values[node] = size
+        return relax.Var(node.name, _relax.PrimStructInfo(value=size))
+    if isinstance(meta, torch.SymFloat | torch.SymBool):
+        raise UnsupportedError(f"the input {node.name} is a number that is not an int: pass a tensor")
+    cx.values[node] = getattr(spec.arg, "value", None)
+    return None
+
+
+def _stored_tensor(program: ExportedProgram, spec: InputSpec) -> torch.Tensor | None:
+    target = spec.target or ""
+    stored: Mapping[str, Any] = program.state_dict if target in program.state_dict else program.constants
+    value = stored.get(target)
+    return value if isinstance(value, torch.Tensor) else None
+
+
+def _bounded_symbols(cx: FunctionImporter, program: ExportedProgram) -> dict[str, Any]:
+    """The ranges of the symbols that inputs define, by torch's name."""
+    constraints = getattr(program, "range_constraints", {})
+    return {symbol.name: bounds for symbol, bounds in constraints.items() if symbol.name in cx.sizes.defined}
+
+
+def _upper_bounds(cx: FunctionImporter, program: ExportedProgram) -> dict[str, int]:
+    bounds = {}
+    for symbol, limits in _bounded_symbols(cx, program).items():
+        upper = limits.upper
+        if getattr(upper, "is_Integer", False) and int(upper) < 2**48:
+            bounds[cx.sizes.variable(symbol).name] = int(upper)
+    return bounds
+
+
+def _check_lower_bounds(cx: FunctionImporter, program: ExportedProgram) -> None:
+    for symbol, limits in _bounded_symbols(cx, program).items():
+        lower = limits.lower
+        if getattr(lower, "is_Integer", False) and int(lower) > SMALLEST_TRACED_SIZE:
+            size = cx.sizes.variable(symbol)
+            cx.check(size >= int(lower), f"{size.name} must be at least {int(lower)}, as declared")
+
+
+def _ordered_results(imported: ImportedProgram, values: list[Any]) -> list[Any]:
+    """The results of the user, followed by the new values of mutated buffers and inputs."""
+    specs = imported.program.graph_signature.output_specs
+    user = [v for v, s in zip(values, specs, strict=True) if s.kind is OutputKind.USER_OUTPUT]
+    mutations = [(v, s) for v, s in zip(values, specs, strict=True) if s.kind is not OutputKind.USER_OUTPUT]
+    imported.user_outputs = len(user)
+    imported.mutations = [(s.kind, str(s.target)) for _, s in mutations]
+    return [*user, *(v for v, _ in mutations)]
+
+
+__all__ = ["ImportedProgram", "from_exported_program", "import_program", "to_dataflow", "transform"]

@@ -1,0 +1,99 @@
+"""Converts the nodes of a graph in order, each with the converter of its operator."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch
+import torch.fx
+
+from pliant import relax
+from pliant._core import relax as _relax
+from pliant.error import CompileError, PliantError, UnsupportedError
+from pliant.frontend.torch.function_importer import FunctionImporter, Value, bind_arguments
+from pliant.frontend.torch.ops import converter_of
+
+IGNORED = frozenset(
+    {
+        "aten._assert_tensor_metadata.default",
+        "aten.sym_constrain_range.default",
+        "aten.sym_constrain_range_for_size.default",
+        "aten._assert_async.msg",
+        "aten._functional_assert_async.msg",
+    }
+)
+"""Operators without results that only state what torch has checked or inferred."""
+
+
+class Failed:
+    """The value of a node that could not be converted. Nodes that read it are skipped."""
+
+
+FAILED = Failed()
+
+
+def import_nodes(cx: FunctionImporter, module: torch.fx.GraphModule) -> list[Value]:
+    """Converts all nodes of a graph except its placeholders, whose values ``cx.values`` has.
+
+    Returns the values of the output node. Records unsupported nodes in ``cx.problems``; the results that depend on them are
+    ``FAILED``.
+    """
+    cx.module = module
+    for node in module.graph.nodes:
+        if node.op == "placeholder":
+            continue
+        if node.op == "output":
+            results = node.args[0]
+            return [cx.argument(r) for r in (results if isinstance(results, list | tuple) else [results])]
+        if any(isinstance(cx.values[n], Failed) for n in node.all_input_nodes):
+            cx.values[node] = FAILED
+            continue
+        cx.node = node
+        try:
+            cx.values[node] = _node_value(cx, node)
+        except UnsupportedError as error:
+            cx.problems.add(node, str(error))
+            cx.values[node] = FAILED
+        except PliantError as error:
+            raise CompileError(f"{node.target}: {error}\n  at node {node.format_node()}") from error
+    raise CompileError("the graph has no output node")
+
+
+def _node_value(cx: FunctionImporter, node: torch.fx.Node) -> Value:
+    meta = node.meta.get("val")
+    if node.op == "get_attr":
+        return _attribute(cx, node)
+    if node.op != "call_function":
+        raise UnsupportedError(f"nodes of kind {node.op} are not supported; export the model with torch.export")
+    if node.target is operator.getitem:
+        sequence, index = node.args
+        return cx.argument(sequence)[index]
+    if isinstance(meta, torch.SymInt | torch.SymBool) and not cx.sizes.undefined(meta):
+        return cx.sizes.convert(meta)
+    if isinstance(meta, torch.SymFloat) and not isinstance(node.target, torch._ops.OpOverload):
+        return cx.sizes.convert_float(meta)
+    name = str(node.target)
+    if name in IGNORED:
+        return None
+    convert = converter_of(node.target)
+    if convert is None:
+        raise UnsupportedError("there is no conversion of this operator")
+    if isinstance(node.target, torch._ops.OpOverload):
+        args, kwargs = bind_arguments(cx, node)
+    else:
+        args, kwargs = cx.argument(node.args), cx.argument(node.kwargs)
+    return cx.conform(convert(cx, *args, **kwargs), meta)
+
+
+def _attribute(cx: FunctionImporter, node: torch.fx.Node) -> Value:
+    """The value of an attribute of the graph module: a tensor as a constant, or a nested graph module."""
+    value: Any = cx.module
+    for part in str(node.target).split("."):
+        value = getattr(value, part)
+    return cx.constant(value) if isinstance(value, torch.Tensor) else value
+
+
+def result_expr(values: list[Value]) -> Any:
+    """A tuple expression of results. Numbers and sizes become scalars."""
+    return relax.Tuple([v if isinstance(v, _relax.Expr) else _relax.PrimValue(v) for v in values])

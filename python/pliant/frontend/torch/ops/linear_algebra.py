@@ -1,0 +1,99 @@
+"""Products of matrices and vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pliant import te
+from pliant.frontend.torch.data_types import dtype_name
+from pliant.frontend.torch.function_importer import FunctionImporter
+from pliant.frontend.torch.ops.unary import Converter
+
+
+def matmul(cx: FunctionImporter, a: Any, b: Any) -> Any:
+    dtype = cx.promoted_type(a, b)
+    return cx.ops.matmul(cx.cast(a, dtype), cx.cast(b, dtype))
+
+
+def matmul_with_type(cx: FunctionImporter, a: Any, b: Any, dtype: Any) -> Any:
+    return cx.ops.matmul(a, b, out_dtype=dtype_name(dtype))
+
+
+def linear(cx: FunctionImporter, x: Any, weight: Any, bias: Any = None) -> Any:
+    if cx.rank(weight) == 2:
+        return cx.ops.linear(x, weight, bias) if bias is not None else cx.ops.linear(x, weight)
+    product = cx.ops.matmul(x, cx.ops.permute_dims(weight))
+    return product if bias is None else cx.ops.add(product, bias)
+
+
+def _scale(cx: FunctionImporter, x: Any, factor: Any) -> Any:
+    if isinstance(factor, int | float) and factor == 1:
+        return x
+    return cx.ops.multiply(x, cx.tensor(factor, cx.dtype(x)))
+
+
+def add_product(cx: FunctionImporter, x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``addmm``, ``addmv`` and ``baddbmm``. With ``beta`` 0, NaN in ``x`` does not matter."""
+    product = _scale(cx, cx.ops.matmul(a, b), alpha)
+    return product if beta == 0 else cx.ops.add(_scale(cx, x, beta), product)
+
+
+def add_sum_of_products(cx: FunctionImporter, x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    product = _scale(cx, cx.ops.sum(cx.ops.matmul(a, b), axis=[0]), alpha)
+    return product if beta == 0 else cx.ops.add(_scale(cx, x, beta), product)
+
+
+def add_outer(cx: FunctionImporter, x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    dtype = cx.out_dtype
+    product = _scale(cx, cx.ops.outer(cx.cast(a, dtype), cx.cast(b, dtype)), alpha)
+    return product if beta == 0 else cx.ops.add(_scale(cx, cx.cast(x, dtype), beta), product)
+
+
+def outer(cx: FunctionImporter, a: Any, b: Any) -> Any:
+    dtype = cx.promoted_type(a, b)
+    a, b = cx.cast(a, dtype), cx.cast(b, dtype)
+    if dtype == "bool":
+        return cx.ops.logical_and(cx.ops.expand_dims(a, 1), b)
+    return cx.ops.outer(a, b)
+
+
+def einsum(cx: FunctionImporter, equation: str, operands: Sequence[Any], path: Any = None, **_: Any) -> Any:
+    dtype = cx.promoted_type(*operands)
+    return cx.ops.einsum([cx.cast(x, dtype) for x in operands], subscripts=equation.replace(" ", ""))
+
+
+def cross(cx: FunctionImporter, a: Any, b: Any, dim: Any = -1, **keywords: Any) -> Any:
+    dim = keywords.get("dim", dim)
+    axis = cx.axis(a, -1 if dim is None else dim)
+    shape, dtype = cx.out_shape, cx.promoted_type(a, b)
+    a, b = (cx.ops.broadcast_to(cx.cast(x, dtype), shape) for x in (a, b))
+
+    def compute(x: Any, y: Any) -> Any:
+        def element(*i: Any) -> Any:
+            def at(t: Any, step: int) -> Any:
+                return t(*i[:axis], te.floormod(i[axis] + step, 3), *i[axis + 1 :])
+
+            return at(x, 1) * at(y, 2) - at(x, 2) * at(y, 1)
+
+        return te.compute(shape, element, name="cross")
+
+    return cx.te(compute, a, b, primfunc_name_hint="cross")
+
+
+def matrix_vector(cx: FunctionImporter, a: Any, b: Any) -> Any:
+    return matmul(cx, a, b)
+
+
+TABLE: dict[str, Converter] = {
+    **dict.fromkeys("mm bmm mv dot vdot matmul linalg_matmul".split(), matmul),
+    **dict.fromkeys("mm.dtype bmm.dtype".split(), matmul_with_type),
+    "linear": linear,
+    **dict.fromkeys("addmm addmv baddbmm".split(), add_product),
+    "addbmm": add_sum_of_products,
+    "addr": add_outer,
+    **dict.fromkeys("outer ger".split(), outer),
+    "einsum": einsum,
+    "linalg_cross": cross,
+}
+"""The converters of this family."""

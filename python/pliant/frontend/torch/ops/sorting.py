@@ -1,0 +1,78 @@
+"""Sorting, selection by rank and distinct elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pliant.frontend.torch.data_types import is_float
+from pliant.frontend.torch.function_importer import FunctionImporter
+from pliant.frontend.torch.ops.unary import Converter
+
+
+def _sorted(cx: FunctionImporter, x: Any, dim: int, descending: bool) -> Any:
+    """Sorted values and indices. In torch, NaN is larger than all numbers; descending order begins with it."""
+    if cx.rank(x) == 0:
+        return x, cx.tensor(0, "int64")
+    dtype, axis = cx.dtype(x), cx.axis(x, dim)
+    x = cx.cast(x, "uint8") if dtype == "bool" else x
+    if descending and is_float(dtype):
+        size = cx.shape(x)[axis]
+        return cx.fields(cx.ops.topk(x, size, axis=axis, largest=True, dtype="int64", nan_is_largest=True))
+    indices = cx.ops.argsort(x, axis=axis, descending=descending, dtype="int64")
+    return cx.ops.gather_elements(x, indices, axis=axis), indices
+
+
+def sort(cx: FunctionImporter, x: Any, dim: int = -1, descending: bool = False) -> Any:
+    return _sorted(cx, x, dim, descending)
+
+
+def sort_stable(cx: FunctionImporter, x: Any, *, stable: Any = None, dim: int = -1, descending: bool = False) -> Any:
+    return _sorted(cx, x, dim, descending)
+
+
+def argsort(cx: FunctionImporter, x: Any, dim: int = -1, descending: bool = False) -> Any:
+    return _sorted(cx, x, dim, descending)[1]
+
+
+def argsort_stable(cx: FunctionImporter, x: Any, *, stable: Any = None, dim: int = -1, descending: bool = False) -> Any:
+    return _sorted(cx, x, dim, descending)[1]
+
+
+def msort(cx: FunctionImporter, x: Any) -> Any:
+    return _sorted(cx, x, 0, False)[0]
+
+
+def topk(cx: FunctionImporter, x: Any, k: Any, dim: int = -1, largest: bool = True, in_order: bool = True) -> Any:
+    if cx.rank(x) == 0:
+        return x, cx.tensor(0, "int64")
+    return cx.fields(cx.ops.topk(x, k, axis=cx.axis(x, dim), largest=largest, dtype="int64", nan_is_largest=True))
+
+
+def kthvalue(cx: FunctionImporter, x: Any, k: Any, dim: int = -1, keepdim: bool = False) -> Any:
+    if cx.rank(x) == 0:
+        return x, cx.tensor(0, "int64")
+    axis = cx.axis(x, dim)
+    parts = [cx.ops.strided_slice(v, axes=[axis], begin=[k - 1], end=[k]) for v in _sorted(cx, x, dim, False)]
+    return parts if keepdim else [cx.ops.squeeze(v, axis=[axis]) for v in parts]
+
+
+def unique(
+    cx: FunctionImporter, x: Any, in_order: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> Any:
+    """``_unique2``: distinct elements of the flattened tensor, the inverse mapping and the counts."""
+    result = cx.fields(cx.ops.unique(x, sorted=True, return_index=False, return_inverse=True, return_counts=True))
+    inverse = cx.ops.reshape(result[1], cx.shape(x)) if return_inverse else cx.ops.zeros([0], "int64")
+    return result[0], inverse, result[2] if return_counts else cx.ops.zeros([0], "int64")
+
+
+TABLE: dict[str, Converter] = {
+    "sort": sort,
+    "sort.stable": sort_stable,
+    "argsort": argsort,
+    "argsort.stable": argsort_stable,
+    "msort": msort,
+    "topk": topk,
+    "kthvalue": kthvalue,
+    "_unique2": unique,
+}
+"""The converters of this family."""
