@@ -4,7 +4,8 @@ shape."""
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Protocol
+import sys
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from pliant import _core
 from pliant._compiled_model import Model
@@ -26,6 +27,10 @@ class OnnxModel(Protocol):
         """Returns the model as bytes."""
 
 
+TorchProgram: TypeAlias = Any
+"""A ``torch.nn.Module``, an ``ExportedProgram`` or an ``ONNXProgram``."""
+
+
 def as_module(mod: IRModule | Function | PrimFunc) -> IRModule:
     """Converts an argument to a module. A single function becomes a module with one function.
 
@@ -39,14 +44,16 @@ def as_module(mod: IRModule | Function | PrimFunc) -> IRModule:
 
 
 def compile(
-    mod: IRModule | Function | PrimFunc | str | os.PathLike[str] | bytes | bytearray | memoryview | OnnxModel,
-    target: str | Target | None = None,
+    mod: IRModule | Function | PrimFunc | str | os.PathLike[str] | bytes | bytearray | memoryview | OnnxModel | TorchProgram,
+    target: str | Target | tuple[Any, ...] | None = None,
     **options: Any,
 ) -> Model:
     """Compiles a program to a model, which can be called with inputs of any valid shape.
 
     ``mod`` is a module, a function, the path of a script (``.py``) or of an ONNX model (``.onnx``),
-    the bytes of an ONNX model, or a ``ModelProto``. A public loop function of a module without
+    the bytes of an ONNX model, a ``ModelProto``, or a model of torch: a module, an ``ExportedProgram`` or an ``ONNXProgram``. A
+    module is exported with example inputs: ``compile(module, (x,), dynamic_shapes=...)``. The result takes the module's
+    arguments, and torch tensors. A public loop function of a module without
     graph functions takes all its tensors as arguments, including outputs. ``target`` is
     ``"cranelift"`` or one of TVM's names for the CPU. ``model(x, timeout=0.5)`` stops a run that
     takes longer than 0.5 seconds with a ``TimeLimitError``.
@@ -74,12 +81,20 @@ def compile(
     - For ONNX models: ``dynamic_shapes``, ``divisible``, ``allow_specialization``, ``strict`` and
       ``limits``,
       as for :func:`pliant.frontend.onnx.from_onnx`.
+    - For torch modules: ``args``, ``kwargs`` and ``dynamic_shapes``, as for ``torch.export.export``. ``args`` may be the second
+      positional argument.
 
     Raises ``CompileError`` if the program does not compile or exceeds the time limit,
     ``UnsupportedError`` for unsupported features and kinds of files, ``ScriptError`` for an invalid
     script, ``VMError`` if the program calls packed functions that are not registered, and
     ``TypeError``, ``ValueError`` or ``CompileError`` for an invalid option.
     """
+    if _is_torch(mod):
+        from pliant.frontend.torch.compiling import compile_torch, is_torch_program
+
+        if is_torch_program(mod):
+            return compile_torch(mod, target, options)
+        mod = mod.model_proto  # type: ignore[union-attr]
     program: Any = mod
     shapes: str | None = None
     facts = {name: options.pop(name) for name in ONNX_OPTIONS if name in options}
@@ -109,7 +124,7 @@ def build(
 
 
 def compile_module(
-    mod: IRModule | Function | PrimFunc, target: str | Target | None, options: dict[str, Any]
+    mod: IRModule | Function | PrimFunc, target: Any, options: dict[str, Any]
 ) -> _core.Executable:
     """Compiles a module or function under the current pass context."""
     from pliant.relax.pipeline import as_pipeline
@@ -123,6 +138,15 @@ def compile_module(
 
 
 ONNX_OPTIONS = ("dynamic_shapes", "divisible", "allow_specialization", "strict", "limits")
+
+
+def _is_torch(mod: Any) -> bool:
+    """Whether an object is a module, an exported program or an ONNX program of torch, without importing torch."""
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "nn"):
+        return False
+    kind = type(mod)
+    return isinstance(mod, torch.nn.Module) or (kind.__module__.startswith("torch.") and kind.__name__ in ("ExportedProgram", "ONNXProgram"))
 
 
 def _is_onnx(mod: Any) -> bool:

@@ -13,6 +13,7 @@ from torch.export import ExportedProgram
 
 from pliant.frontend.torch.graph_import import IGNORED
 from pliant.frontend.torch.ops import converter_of
+from pliant.frontend.torch.recurrent_shapes import symbolic_steps
 
 MAX_ROUNDS = 4
 """The greatest number of times that a program is decomposed: results of decompositions may need decompositions, too."""
@@ -35,10 +36,15 @@ def missing_operators(module: torch.fx.GraphModule) -> set[Any]:
         for node in graph.graph.nodes:
             if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
                 continue
-            if str(node.target) in IGNORED or converter_of(node.target) is not None:
+            if str(node.target) in IGNORED or converter_of(node.target) is not None or _is_size(node):
                 continue
             missing.add(node.target)
     return missing
+
+
+def _is_size(node: torch.fx.Node) -> bool:
+    """Whether a node computes a size, which its symbolic value replaces."""
+    return isinstance(node.meta.get("val"), int | torch.SymInt | torch.SymBool | torch.SymFloat)
 
 
 def nested_modules(module: torch.fx.GraphModule) -> Iterable[torch.fx.GraphModule]:
@@ -62,7 +68,7 @@ def decompositions_of(targets: Iterable[Any]) -> dict[Any, Callable[..., Any]]:
 
 def prepare(program: ExportedProgram) -> ExportedProgram:
     """Returns an equal program without in-place operators, whose operators are in the table as far as torch can decompose them."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), symbolic_steps():
         warnings.simplefilter("ignore")
         table = decompositions_of(_functional(missing_operators(program.graph_module)))
         program = program.run_decompositions(table)

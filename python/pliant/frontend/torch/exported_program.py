@@ -11,7 +11,7 @@ import torch.fx
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, InputSpec, OutputKind, TensorArgument
 
-from pliant import nd, relax, transform
+from pliant import nd, relax
 from pliant._core import IRModule
 from pliant._core import relax as _relax
 from pliant.error import UnsupportedError
@@ -63,6 +63,14 @@ def from_exported_program(
     return imported.module
 
 
+@dataclass(frozen=True)
+class Output:
+    """A flattened result of the user's program: the result of ``main`` with an index, or a constant such as ``None``."""
+
+    index: int | None
+    constant: Any = None
+
+
 @dataclass
 class ImportedProgram:
     """An imported program and what its callers need to know."""
@@ -75,12 +83,14 @@ class ImportedProgram:
     """For each leading parameter of ``main``, the index of its flattened input."""
     state: list[str] = field(default_factory=list)
     """The names of the buffers that are parameters of ``main`` after the inputs, since the program mutates them."""
+    symbols: dict[str, str] = field(default_factory=dict)
+    """The names of the size variables of the inputs, by the names of torch's symbols."""
     params: list[torch.Tensor] = field(default_factory=list)
     """The values of the parameters that are neither inputs nor mutated buffers."""
-    user_outputs: int = 0
-    """The number of results that the user sees. The other results are mutations."""
+    outputs: list[Output] = field(default_factory=list)
+    """The flattened results that the user sees."""
     mutations: list[tuple[OutputKind, str]] = field(default_factory=list)
-    """For each further result, what it is the new value of: a buffer or an input, by name."""
+    """For each result after those of the user, what it is the new value of: a buffer or an input, by name."""
 
 
 def dim_names(module: torch.fx.GraphModule) -> dict[str, str]:
@@ -126,6 +136,7 @@ def import_program(
     imported = ImportedProgram(IRModule(), program)
     mutated = program.graph_signature.buffers_to_mutate.values() if mutated_state_as_input else ()
     params = _create_parameters(cx, imported, keep_params_as_input, set(mutated))
+    imported.symbols = {symbol: cx.sizes.variable(symbol).name for symbol in cx.sizes.defined}
     attrs: dict[str, Any] = {"num_input": len(imported.inputs) + len(imported.state), "fresh_results": True}
     bounds = _upper_bounds(cx, program)
     if bounds:
@@ -239,13 +250,21 @@ def _check_lower_bounds(cx: FunctionImporter, program: ExportedProgram) -> None:
 
 
 def _ordered_results(imported: ImportedProgram, values: list[Any]) -> list[Any]:
-    """The results of the user, followed by the new values of mutated buffers and inputs."""
+    """The results of the user that are not constants, followed by the new values of mutated buffers and inputs."""
+    results: list[Any] = []
     specs = imported.program.graph_signature.output_specs
-    user = [v for v, s in zip(values, specs, strict=True) if s.kind is OutputKind.USER_OUTPUT]
-    mutations = [(v, s) for v, s in zip(values, specs, strict=True) if s.kind is not OutputKind.USER_OUTPUT]
-    imported.user_outputs = len(user)
+    pairs = list(zip(values, specs, strict=True))
+    for value, spec in pairs:
+        if spec.kind is not OutputKind.USER_OUTPUT:
+            continue
+        if value is None or isinstance(value, bool | int | float | str):
+            imported.outputs.append(Output(None, value))
+        else:
+            imported.outputs.append(Output(len(results)))
+            results.append(value)
+    mutations = [(v, s) for v, s in pairs if s.kind is not OutputKind.USER_OUTPUT and s.kind is not OutputKind.TOKEN]
     imported.mutations = [(s.kind, str(s.target)) for _, s in mutations]
-    return [*user, *(v for v, _ in mutations)]
+    return [*results, *(v for v, _ in mutations)]
 
 
-__all__ = ["ImportedProgram", "from_exported_program", "import_program", "to_dataflow", "transform"]
+__all__ = ["ImportedProgram", "Output", "from_exported_program", "import_program", "to_dataflow"]

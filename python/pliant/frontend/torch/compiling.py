@@ -1,0 +1,80 @@
+"""Compiles torch modules and exported programs: the part of ``pliant.compile`` for torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+from pliant._core import Model
+from pliant.error import CompileError
+from pliant.frontend.torch.exported_program import SMALLEST_TRACED_SIZE, ImportedProgram, import_program
+from pliant.frontend.torch.recurrent_shapes import symbolic_steps
+from pliant.frontend.torch.torch_model import TorchModel
+
+EXPORT_OPTIONS = ("args", "kwargs", "dynamic_shapes", "strict")
+"""The options of ``pliant.compile`` for modules, which ``torch.export.export`` takes."""
+
+
+def is_torch_program(program: Any) -> bool:
+    """Whether an object is a module or an exported program of torch."""
+    return isinstance(program, torch.nn.Module | ExportedProgram)
+
+
+def compile_torch(program: Any, target: Any, options: dict[str, Any]) -> Model:
+    """Compiles a module or an exported program. ``options`` are those of ``pliant.compile``, and for a module also ``args``,
+    ``kwargs`` and ``dynamic_shapes``.
+
+    Raises ``TypeError`` for missing example inputs, and ``CompileError`` if torch cannot export the module.
+    """
+    if isinstance(program, torch.nn.Module):
+        if isinstance(target, tuple | list):
+            options.setdefault("args", tuple(target))
+            target = None
+        program = export(program, options)
+    unknown = [name for name in EXPORT_OPTIONS if name in options]
+    if unknown:
+        raise TypeError(f"the options {', '.join(unknown)} are for modules, but the program is already exported")
+    from pliant._model import compile_module
+
+    imported = import_program(program, mutated_state_as_input=True)
+    return TorchModel(compile_module(imported.module, target, options), imported, describe_symbols(imported))
+
+
+def export(module: torch.nn.Module, options: dict[str, Any]) -> ExportedProgram:
+    """Exports a module with the example inputs among the options, which are removed there.
+
+    Raises ``TypeError`` for missing example inputs, and ``CompileError`` with torch's reason if torch cannot export the module.
+    """
+    if "args" not in options and "kwargs" not in options:
+        raise TypeError(
+            f"{type(module).__name__} is a torch module: pass example inputs, as in pliant.compile(module, (x,), dynamic_shapes=...)"
+        )
+    args, kwargs = options.pop("args", ()), options.pop("kwargs", None)
+    if isinstance(args, torch.Tensor) or not isinstance(args, Sequence):
+        args = (args,)
+    if kwargs is not None and not isinstance(kwargs, Mapping):
+        raise TypeError(f"kwargs: expected a dict of example inputs by name, got {type(kwargs).__name__}")
+    shapes, strict = options.pop("dynamic_shapes", None), options.pop("strict", False)
+    try:
+        with symbolic_steps(), torch.no_grad():
+            return torch.export.export(module, tuple(args), dict(kwargs or {}), dynamic_shapes=shapes, strict=strict)
+    except Exception as error:
+        raise CompileError(f"torch cannot export {type(module).__name__}: {error}") from error
+
+
+def describe_symbols(imported: ImportedProgram) -> str:
+    """The text that ``Model.explain_shapes`` prints: the symbols of the inputs with their ranges."""
+    program = imported.program
+    lines = []
+    for symbol, bounds in program.range_constraints.items():
+        name = imported.symbols.get(symbol.name)
+        if name is None:
+            continue
+        lower, upper = bounds.lower, bounds.upper
+        low = int(lower) if getattr(lower, "is_Integer", False) and int(lower) > SMALLEST_TRACED_SIZE else 0
+        high = int(upper) if getattr(upper, "is_Integer", False) and int(upper) < 2**48 else "any size"
+        lines.append(f"{name}: {low} .. {high}")
+    return "\n".join(lines)
