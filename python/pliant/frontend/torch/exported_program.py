@@ -16,7 +16,6 @@ from pliant._core import IRModule
 from pliant._core import relax as _relax
 from pliant.error import UnsupportedError
 from pliant.frontend._detached_params import attach_params
-from pliant.frontend.torch.data_types import dtype_name
 from pliant.frontend.torch.decompositions import prepare
 from pliant.frontend.torch.function_importer import FunctionImporter
 from pliant.frontend.torch.graph_import import Failed, import_nodes, result_expr
@@ -181,10 +180,10 @@ def _create_parameters(cx: FunctionImporter, imported: ImportedProgram, keep_par
         if tensor is None:
             cx.values[node] = None
         elif spec.target in state:
-            buffers.append(_tensor_parameter(cx, node))
+            buffers.append(cx.tensor_parameter(node))
             imported.state.append(str(spec.target))
         elif keep_params:
-            weights.append(_tensor_parameter(cx, node))
+            weights.append(cx.tensor_parameter(node))
             imported.params.append(tensor.detach())
         elif node.users:
             cx.values[node] = cx.constant(tensor)
@@ -193,21 +192,11 @@ def _create_parameters(cx: FunctionImporter, imported: ImportedProgram, keep_par
     return [*inputs, *buffers, *weights]
 
 
-def _tensor_parameter(cx: FunctionImporter, node: torch.fx.Node) -> Any:
-    meta = node.meta["val"]
-    for d in meta.shape:
-        cx.sizes.define(d)
-    shape = [cx.sizes.convert(d) for d in meta.shape]
-    variable = relax.Var(node.name, relax.TensorStructInfo(shape, dtype_name(meta.dtype)))
-    cx.values[node] = variable
-    return variable
-
-
 def _input_parameter(cx: FunctionImporter, node: torch.fx.Node, spec: InputSpec) -> Any:
     """The parameter for an input of the user, or ``None`` for an input that the program does not read."""
     meta = node.meta.get("val")
     if isinstance(spec.arg, TensorArgument) and isinstance(meta, torch.Tensor):
-        return _tensor_parameter(cx, node)
+        return cx.tensor_parameter(node)
     if isinstance(meta, torch.SymInt):
         cx.sizes.define(meta)
         size = cx.sizes.convert(meta)

@@ -55,7 +55,8 @@ class Emitter:
 class FunctionImporter:
     """Imports the nodes of one graph into the open function of a builder.
 
-    ``node`` is the node whose converter runs. ``values`` maps converted nodes to their values.
+    ``node`` is the node whose converter runs. ``values`` maps converted nodes to their values. With ``run_unsupported_in_torch``,
+    nodes without a converter become calls of torch, and ``islands`` lists them.
     """
 
     def __init__(self, builder: BlockBuilder, sizes: SymbolicSizes, problems: Problems) -> None:
@@ -67,6 +68,17 @@ class FunctionImporter:
         self.module: torch.fx.GraphModule | None = None
         self.node: torch.fx.Node | None = None
         self.analyzer = Analyzer()
+        self.run_unsupported_in_torch = False
+        self.islands: list[torch.fx.Node] = []
+
+    def tensor_parameter(self, node: torch.fx.Node) -> Any:
+        """Creates the parameter for a placeholder of a tensor, and records it as the value of the placeholder."""
+        meta = node.meta["val"]
+        for d in meta.shape:
+            self.sizes.define(d)
+        shape = [self.sizes.convert(d) for d in meta.shape]
+        self.values[node] = variable = relax.Var(node.name, relax.TensorStructInfo(shape, dtype_name(meta.dtype)))
+        return variable
 
     # Emission
 

@@ -12,7 +12,9 @@ from pliant import relax
 from pliant._core import relax as _relax
 from pliant.error import CompileError, PliantError, UnsupportedError
 from pliant.frontend.torch.function_importer import FunctionImporter, Value, bind_arguments
+from pliant.frontend.torch.host_calls import call_in_torch
 from pliant.frontend.torch.ops import converter_of
+from pliant.frontend.torch.symbolic_floats import float_scalar
 
 IGNORED = frozenset(
     {
@@ -72,10 +74,21 @@ def _node_value(cx: FunctionImporter, node: torch.fx.Node) -> Value:
     if isinstance(meta, torch.SymInt | torch.SymBool) and not cx.sizes.undefined(meta):
         return cx.sizes.convert(meta)
     if isinstance(meta, torch.SymFloat) and not isinstance(node.target, torch._ops.OpOverload):
-        return cx.sizes.convert_float(meta)
+        return float_scalar(cx, meta)
     name = str(node.target)
     if name in IGNORED:
         return None
+    try:
+        return cx.conform(_converted(cx, node), meta)
+    except UnsupportedError:
+        if not cx.run_unsupported_in_torch or not isinstance(node.target, torch._ops.OpOverload):
+            raise
+        cx.islands.append(node)
+        return cx.conform(call_in_torch(cx, node, pure=not node.target._schema.is_mutable), meta)
+
+
+def _converted(cx: FunctionImporter, node: torch.fx.Node) -> Value:
+    """The result of the converter of a node."""
     convert = converter_of(node.target)
     if convert is None:
         raise UnsupportedError("there is no conversion of this operator")
@@ -83,7 +96,7 @@ def _node_value(cx: FunctionImporter, node: torch.fx.Node) -> Value:
         args, kwargs = bind_arguments(cx, node)
     else:
         args, kwargs = cx.argument(node.args), cx.argument(node.kwargs)
-    return cx.conform(convert(cx, *args, **kwargs), meta)
+    return convert(cx, *args, **kwargs)
 
 
 def _attribute(cx: FunctionImporter, node: torch.fx.Node) -> Value:

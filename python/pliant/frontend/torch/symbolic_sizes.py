@@ -88,23 +88,6 @@ class SymbolicSizes:
             raise UnsupportedError(f"the size expression {expr} is not supported (function {name})")
         return rule(*(self.convert(a) for a in expr.args))
 
-    def convert_float(self, value: Any) -> Any:
-        """Converts a ``SymFloat`` to a float64 ``PrimExpr``. Raises ``UnsupportedError`` for an unsupported function."""
-        return self._float(value.node.expr if hasattr(value, "node") else value)
-
-    def _float(self, expr: sympy.Basic) -> Any:
-        name = type(expr).__name__
-        if getattr(expr, "is_number", False):
-            return tir.const(float(expr), "float64")  # type: ignore[arg-type]
-        if name in ("ToFloat", "Identity"):
-            return _expr(self.convert(expr.args[0])).astype("float64")
-        if name == "Pow" and expr.args[1] == -1:
-            return tir.const(1.0, "float64") / self._float(expr.args[0])
-        rule = FLOAT_RULES.get(name)
-        if rule is None:
-            return _expr(self.convert(expr)).astype("float64")
-        return rule(*(self._float(a) for a in expr.args))
-
     def _quotient(self, expr: sympy.Basic) -> tuple[Size, Size]:
         """Converts a float expression over sizes to an exact quotient of two size expressions with a positive divisor."""
         if getattr(expr, "is_Float", False):
@@ -195,15 +178,3 @@ RULES: dict[str, Callable[..., Any]] = {
     "Not": lambda a: tir.Not(a),
 }
 """Conversions of sympy classes whose operands are sizes or conditions, by class."""
-
-FLOAT_RULES: dict[str, Callable[..., Any]] = {
-    "Add": _fold(operator.add),
-    "Mul": _fold(operator.mul),
-    "IntTrueDiv": operator.truediv,
-    "FloatTrueDiv": operator.truediv,
-    "FloatPow": lambda a, b: tir.power(a, b),
-    "OpaqueUnaryFn_sqrt": lambda a: tir.sqrt(a),
-    "OpaqueUnaryFn_exp": lambda a: tir.exp(a),
-    "OpaqueUnaryFn_log": lambda a: tir.log(a),
-}
-"""Conversions of sympy classes whose operands are floats, by class."""
