@@ -11,6 +11,7 @@ from torch.export import ExportedProgram
 from pliant._core import Model
 from pliant.error import CompileError
 from pliant.frontend.torch.exported_program import SMALLEST_TRACED_SIZE, ImportedProgram, import_program
+from pliant.frontend.torch.example_inputs import enlarged_examples
 from pliant.frontend.torch.recurrent_shapes import symbolic_steps
 from pliant.frontend.torch.torch_model import TorchModel
 
@@ -21,6 +22,15 @@ EXPORT_OPTIONS = ("args", "kwargs", "dynamic_shapes", "strict")
 def is_torch_program(program: Any) -> bool:
     """Whether an object is a module or an exported program of torch."""
     return isinstance(program, torch.nn.Module | ExportedProgram)
+
+
+def any_size() -> Any:
+    """A context manager in which ``torch.compile`` compiles a model once for all sizes: 0 and 1 are no special cases, and dims that
+    are equal in the first call are separate symbols. The first call should have sizes of at least 2."""
+    from torch.fx.experimental import _config
+
+    known = {"backed_size_oblivious": True, "use_duck_shape": False}
+    return _config.patch(**{name: value for name, value in known.items() if hasattr(_config, name)})
 
 
 def compile_torch(program: Any, target: Any, options: dict[str, Any]) -> Model:
@@ -58,6 +68,8 @@ def export(module: torch.nn.Module, options: dict[str, Any]) -> ExportedProgram:
     if kwargs is not None and not isinstance(kwargs, Mapping):
         raise TypeError(f"kwargs: expected a dict of example inputs by name, got {type(kwargs).__name__}")
     shapes, strict = options.pop("dynamic_shapes", None), options.pop("strict", False)
+    if shapes is not None:
+        args, kwargs = enlarged_examples(tuple(args), dict(kwargs or {}), shapes)
     try:
         with symbolic_steps(), torch.no_grad():
             return torch.export.export(module, tuple(args), dict(kwargs or {}), dynamic_shapes=shapes, strict=strict)

@@ -12,7 +12,7 @@ import torch.fx
 from torch.export import ExportedProgram
 
 from pliant.frontend.torch.graph_import import IGNORED
-from pliant.frontend.torch.ops import converter_of
+from pliant.frontend.torch.ops import is_supported
 from pliant.frontend.torch.recurrent_shapes import symbolic_steps
 
 MAX_ROUNDS = 4
@@ -36,7 +36,7 @@ def missing_operators(module: torch.fx.GraphModule) -> set[Any]:
         for node in graph.graph.nodes:
             if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
                 continue
-            if str(node.target) in IGNORED or converter_of(node.target) is not None or _is_size(node):
+            if str(node.target) in IGNORED or is_supported(node.target) or _is_size(node):
                 continue
             missing.add(node.target)
     return missing

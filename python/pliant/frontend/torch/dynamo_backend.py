@@ -23,7 +23,7 @@ from pliant.frontend.torch.decompositions import all_decompositions
 from pliant.frontend.torch.exported_program import to_dataflow
 from pliant.frontend.torch.function_importer import FunctionImporter
 from pliant.frontend.torch.graph_import import import_nodes, result_expr
-from pliant.frontend.torch.ops import converter_of
+from pliant.frontend.torch.ops import is_supported
 from pliant.frontend.torch.symbolic_sizes import SymbolicSizes
 from pliant.frontend.torch.unsupported import Problems
 
@@ -47,7 +47,7 @@ _reported: set[str] = set()
 @lru_cache(maxsize=1)
 def decompositions() -> dict[Any, Callable[..., Any]]:
     """torch's decompositions of the operators that the table lacks."""
-    return {target: rule for target, rule in all_decompositions().items() if converter_of(target) is None}
+    return {target: rule for target, rule in all_decompositions().items() if not is_supported(target)}
 
 
 def pliant(module: torch.fx.GraphModule, example_inputs: Sequence[Any], **options: Any) -> Callable[..., Any]:

@@ -88,6 +88,8 @@ class ImportedProgram:
     """The values of the parameters that are neither inputs nor mutated buffers."""
     outputs: list[Output] = field(default_factory=list)
     """The flattened results that the user sees."""
+    complex_results: frozenset[int] = frozenset()
+    """The indices of the results of ``main`` that stand for complex tensors: their last dim has the parts."""
     mutations: list[tuple[OutputKind, str]] = field(default_factory=list)
     """For each result after those of the user, what it is the new value of: a buffer or an input, by name."""
 
@@ -146,6 +148,7 @@ def import_program(
         if any(isinstance(v, Failed) for v in values) or problems:
             problems.raise_if_any()
         values = _ordered_results(imported, values)
+        imported.complex_results = _complex_results(imported)
         result = result_expr(values)
         if unwrap_unit_return_tuple and len(values) == 1:
             result = result.fields[0]
@@ -254,6 +257,17 @@ def _ordered_results(imported: ImportedProgram, values: list[Any]) -> list[Any]:
     mutations = [(v, s) for v, s in pairs if s.kind is not OutputKind.USER_OUTPUT and s.kind is not OutputKind.TOKEN]
     imported.mutations = [(s.kind, str(s.target)) for _, s in mutations]
     return [*results, *(v for v, _ in mutations)]
+
+
+def _complex_results(imported: ImportedProgram) -> frozenset[int]:
+    *_, output = imported.program.graph_module.graph.nodes
+    specs = imported.program.graph_signature.output_specs
+    nodes = list(zip(output.args[0], specs, strict=True))
+    user = [n for n, s in nodes if s.kind is OutputKind.USER_OUTPUT]
+    shown = [n for n, o in zip(user, imported.outputs, strict=True) if o.index is not None]
+    others = [n for n, s in nodes if s.kind not in (OutputKind.USER_OUTPUT, OutputKind.TOKEN)]
+    metas = [n.meta.get("val") for n in [*shown, *others]]
+    return frozenset(i for i, m in enumerate(metas) if isinstance(m, torch.Tensor) and m.is_complex())
 
 
 __all__ = ["ImportedProgram", "Output", "from_exported_program", "import_program", "to_dataflow"]

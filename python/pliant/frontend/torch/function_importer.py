@@ -19,6 +19,7 @@ from pliant._core import PrimExpr
 from pliant._core import relax as _relax
 from pliant.arith import Analyzer
 from pliant.error import UnsupportedError
+from pliant.frontend.torch.complex_numbers import Complex, as_complex, from_pairs, part_type
 from pliant.frontend.torch.data_types import dtype_name, is_float, result_type, torch_dtype
 from pliant.frontend.torch.symbolic_sizes import SymbolicSizes
 
@@ -70,6 +71,7 @@ class FunctionImporter:
         self.analyzer = Analyzer()
         self.run_unsupported_in_torch = False
         self.islands: list[torch.fx.Node] = []
+        self.complex_parameters: list[tuple[torch.fx.Node, Any]] = []
 
     def tensor_parameter(self, node: torch.fx.Node) -> Any:
         """Creates the parameter for a placeholder of a tensor, and records it as the value of the placeholder."""
@@ -77,8 +79,17 @@ class FunctionImporter:
         for d in meta.shape:
             self.sizes.define(d)
         shape = [self.sizes.convert(d) for d in meta.shape]
-        self.values[node] = variable = relax.Var(node.name, relax.TensorStructInfo(shape, dtype_name(meta.dtype)))
+        if meta.is_complex():
+            variable = relax.Var(node.name, relax.TensorStructInfo([*shape, 2], dtype_name(part_type(meta.dtype))))
+            self.complex_parameters.append((node, variable))
+        else:
+            self.values[node] = variable = relax.Var(node.name, relax.TensorStructInfo(shape, dtype_name(meta.dtype)))
         return variable
+
+    def begin(self) -> None:
+        """Emits what the values of placeholders need, at the start of the function."""
+        for node, variable in self.complex_parameters:
+            self.values[node] = from_pairs(self, variable)
 
     # Emission
 
@@ -132,8 +143,8 @@ class FunctionImporter:
 
     @property
     def out_dtype(self) -> str:
-        """The data type of the result."""
-        return dtype_name(self.out.dtype)
+        """The data type of the result, or of its parts if it is complex."""
+        return dtype_name(part_type(self.out.dtype))
 
     @property
     def out_shape(self) -> list[Any]:
@@ -153,8 +164,8 @@ class FunctionImporter:
         if isinstance(value, PrimExpr):
             scalar = self.ops.full(relax.ShapeExpr([]), _relax.PrimValue(value), str(value.dtype))
             return self.cast(scalar, dtype)
-        if isinstance(value, complex):
-            raise UnsupportedError("complex numbers are not supported")
+        if isinstance(value, complex | Complex):
+            raise UnsupportedError("there is no conversion of this operator for complex tensors")
         return relax.const(torch.tensor(value).to(torch_dtype(dtype)))
 
     def cast(self, x: Any, dtype: str) -> Any:
@@ -212,6 +223,9 @@ class FunctionImporter:
             return [self.conform(v, m) for v, m in zip(values, meta, strict=True)]
         if value is None or isinstance(meta, bool | int | float | str):
             return value
+        if isinstance(meta, torch.Tensor) and meta.is_complex():
+            parts = as_complex(self, value, dtype_name(part_type(meta.dtype)))
+            return Complex(self._conform_tensor(parts.real, meta), self._conform_tensor(parts.imag, meta))
         if isinstance(meta, torch.Tensor):
             return self._conform_tensor(self.tensor(value, dtype_name(meta.dtype)), meta)
         return value
@@ -241,6 +255,8 @@ class FunctionImporter:
 
     def constant(self, tensor: torch.Tensor) -> Any:
         """A tensor of the program as a constant."""
+        if tensor.is_complex():
+            return Complex(self.constant(tensor.real), self.constant(tensor.imag))
         dtype_name(tensor.dtype)
         return relax.const(tensor.detach().cpu().contiguous())
 

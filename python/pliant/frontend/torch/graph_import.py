@@ -11,6 +11,7 @@ import torch.fx
 from pliant import relax
 from pliant._core import relax as _relax
 from pliant.error import CompileError, PliantError, UnsupportedError
+from pliant.frontend.torch.complex_numbers import Complex, convert_complex, is_complex_call, to_pairs
 from pliant.frontend.torch.function_importer import FunctionImporter, Value, bind_arguments
 from pliant.frontend.torch.host_calls import call_in_torch
 from pliant.frontend.torch.ops import converter_of
@@ -42,12 +43,14 @@ def import_nodes(cx: FunctionImporter, module: torch.fx.GraphModule) -> list[Val
     ``FAILED``.
     """
     cx.module = module
+    cx.begin()
     for node in module.graph.nodes:
         if node.op == "placeholder":
             continue
         if node.op == "output":
             results = node.args[0]
-            return [cx.argument(r) for r in (results if isinstance(results, list | tuple) else [results])]
+            values = [cx.argument(r) for r in (results if isinstance(results, list | tuple) else [results])]
+            return [to_pairs(cx, v) if isinstance(v, Complex) else v for v in values]
         if any(isinstance(cx.values[n], Failed) for n in node.all_input_nodes):
             cx.values[node] = FAILED
             continue
@@ -90,12 +93,14 @@ def _node_value(cx: FunctionImporter, node: torch.fx.Node) -> Value:
 def _converted(cx: FunctionImporter, node: torch.fx.Node) -> Value:
     """The result of the converter of a node."""
     convert = converter_of(node.target)
-    if convert is None:
-        raise UnsupportedError("there is no conversion of this operator")
     if isinstance(node.target, torch._ops.OpOverload):
         args, kwargs = bind_arguments(cx, node)
+        if is_complex_call((args, kwargs), node.meta.get("val")):
+            return convert_complex(cx, str(node.target), convert, args, kwargs)
     else:
         args, kwargs = cx.argument(node.args), cx.argument(node.kwargs)
+    if convert is None:
+        raise UnsupportedError("there is no conversion of this operator")
     return convert(cx, *args, **kwargs)
 
 

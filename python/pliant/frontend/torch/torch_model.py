@@ -34,6 +34,7 @@ class TorchModel(Model):
         self._inputs = imported.inputs
         self._outputs = imported.outputs
         self._mutations = imported.mutations
+        self._complex_results = imported.complex_results
         self._in_spec = program.call_spec.in_spec
         self._out_spec = program.call_spec.out_spec
         specs = [s for s in program.graph_signature.input_specs if s.kind is InputKind.USER_INPUT]
@@ -52,6 +53,7 @@ class TorchModel(Model):
         results = list(super().__call__(*values, **limit))
         if as_torch:
             results = [torch.from_dlpack(r) if hasattr(r, "__dlpack__") else r for r in results]
+            results = [torch.view_as_complex(r) if i in self._complex_results else r for i, r in enumerate(results)]
         count = len(results) - len(self._mutations)
         for (kind, target), value in zip(self._mutations, results[count:], strict=True):
             self._store(kind, target, value, flat)
@@ -86,5 +88,6 @@ class TorchModel(Model):
 def _shared(x: Any) -> Any:
     """An argument in a form that shares its memory with Pliant."""
     if isinstance(x, torch.Tensor):
-        return x.detach() if x.requires_grad else x
+        x = x.detach() if x.requires_grad else x
+        return torch.view_as_real(x.resolve_conj()) if x.is_complex() else x
     return x

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pliant.frontend.torch import complex_numbers
 from pliant.frontend.torch.ops import (
     attention,
     backward,
     binary,
     convolution,
     creation,
-    fourier,
     indexing,
     linear_algebra,
     normalization,
@@ -52,7 +52,6 @@ FAMILIES = (
     creation,
     random,
     sorting,
-    fourier,
     backward,
 )
 """The modules of the families of operators. Each has a dict ``TABLE`` from names to converters: ``"add.Tensor"``, or ``"relu"`` for
@@ -71,6 +70,15 @@ OPERATORS: dict[str, Converter] = {full_name(name): rule for family in FAMILIES 
 """All converters, by the full name of the overload."""
 
 
+COMPLEX_OPERATORS = frozenset(full_name(name) for name in complex_numbers.TABLE)
+"""The operators on complex tensors, by the full name of the overload."""
+
+
 def converter_of(target: Any) -> Converter | None:
-    """The converter of an operator, or ``None`` if there is none."""
+    """The converter of an operator on real tensors, or ``None`` if there is none."""
     return OPERATORS.get(str(target))
+
+
+def is_supported(target: Any) -> bool:
+    """Whether there is a converter of an operator, on real or complex tensors."""
+    return str(target) in OPERATORS or str(target) in COMPLEX_OPERATORS

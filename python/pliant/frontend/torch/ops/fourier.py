@@ -1,8 +1,0 @@
-"""Operators of the family 'fourier'."""
-
-from __future__ import annotations
-
-from pliant.frontend.torch.ops.unary import Converter
-
-TABLE: dict[str, Converter] = {}
-"""The converters of this family."""
