@@ -19,6 +19,7 @@ from pliant.frontend._detached_params import attach_params
 from pliant.frontend.torch.decompositions import prepare
 from pliant.frontend.torch.function_importer import FunctionImporter
 from pliant.frontend.torch.graph_import import Failed, import_nodes, result_expr
+from pliant.frontend.torch.shape_guards import check_guards, shape_env_of
 from pliant.frontend.torch.symbolic_sizes import SymbolicSizes
 from pliant.frontend.torch.unsupported import Problems
 
@@ -94,21 +95,9 @@ class ImportedProgram:
     """For each result after those of the user, what it is the new value of: a buffer or an input, by name."""
 
 
-def dim_names(module: torch.fx.GraphModule) -> dict[str, str]:
-    """The names that the user gave to torch's symbols (``{"s77": "batch"}``), from the shapes of the placeholders."""
+def dim_names(env: Any) -> dict[str, str]:
+    """The names that the user gave to torch's symbols: ``{"s77": "batch"}``."""
     names: dict[str, str] = {}
-    for node in module.graph.nodes:
-        if node.op != "placeholder" or not isinstance(node.meta.get("val"), torch.Tensor):
-            continue
-        for dim in node.meta["val"].shape:
-            env = getattr(getattr(dim, "node", None), "shape_env", None)
-            if env is not None:
-                _names_of(env, names)
-                return names
-    return names
-
-
-def _names_of(env: Any, names: dict[str, str]) -> None:
     given = getattr(env, "source_name_to_debug_name", {})
     replaced = getattr(env, "replacements", {})
     for symbol, sources in getattr(env, "var_to_sources", {}).items():
@@ -117,6 +106,7 @@ def _names_of(env: Any, names: dict[str, str]) -> None:
             name = given.get(text, "")
             if name.isidentifier() and not name.startswith("_") and name not in names.values():
                 names.setdefault(symbol.name, name)
+    return names
 
 
 def import_program(
@@ -129,11 +119,11 @@ def import_program(
 ) -> ImportedProgram:
     """Imports a program, as :func:`from_exported_program`. With ``mutated_state_as_input``, buffers that the program mutates are
     parameters."""
-    names = dim_names(exported.graph_module)
+    env = shape_env_of(exported.graph_module)
     program = prepare(exported)
     problems = Problems()
     builder = relax.BlockBuilder()
-    cx = FunctionImporter(builder, SymbolicSizes(names), problems)
+    cx = FunctionImporter(builder, SymbolicSizes(dim_names(env)), problems)
     imported = ImportedProgram(IRModule(), program)
     mutated = program.graph_signature.buffers_to_mutate.values() if mutated_state_as_input else ()
     params = _create_parameters(cx, imported, keep_params_as_input, set(mutated))
@@ -144,6 +134,7 @@ def import_program(
         attrs["tir_var_upper_bound"] = bounds
     with builder.function("main", params, attrs=attrs):
         _check_lower_bounds(cx, program)
+        check_guards(cx, env)
         values = import_nodes(cx, program.graph_module)
         if any(isinstance(v, Failed) for v in values) or problems:
             problems.raise_if_any()
@@ -234,8 +225,11 @@ def _upper_bounds(cx: FunctionImporter, program: ExportedProgram) -> dict[str, i
 
 
 def _check_lower_bounds(cx: FunctionImporter, program: ExportedProgram) -> None:
+    """Checks the lower bounds of dims with names. Those of other dims are guards, or artifacts of torch's inference of strides."""
     for symbol, limits in _bounded_symbols(cx, program).items():
         lower = limits.lower
+        if cx.sizes.name(symbol) == symbol:
+            continue
         if getattr(lower, "is_Integer", False) and int(lower) > SMALLEST_TRACED_SIZE:
             size = cx.sizes.variable(symbol)
             cx.check(size >= int(lower), f"{size.name} must be at least {int(lower)}, as declared")

@@ -38,6 +38,10 @@ class SymbolicSizes:
             self._variables[symbol] = tir.Var(self._names.get(symbol, symbol), "int64")
         return self._variables[symbol]
 
+    def name(self, symbol: str) -> str:
+        """The name of the size variable of one of torch's symbols."""
+        return self._names.get(symbol, symbol)
+
     def define(self, expr: Any) -> None:
         """Records that the program defines all symbols of a size, by a parameter or a ``match_cast``."""
         self._defined.update(self.symbols(expr))
