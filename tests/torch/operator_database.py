@@ -24,6 +24,40 @@ from pliant.frontend.torch.compiling import export
 
 TOLERANCE = {"rtol": 2e-4, "atol": 2e-4}
 
+SEED = 42
+"""The seed that ``op_db`` sets in random operators."""
+
+EXCLUDED = {
+    "empty": "the values are not initialized",
+    "empty_like": "the values are not initialized",
+    "empty_permuted": "the values are not initialized",
+    "empty_strided": "the values are not initialized",
+    "new_empty": "the values are not initialized",
+    "new_empty_strided": "the values are not initialized",
+    "item": "torch.export returns a tensor instead of the number",
+    "equal": "torch.export rejects functions that return a bool that depends on values",
+    "allclose": "torch.export rejects functions that return a bool that depends on values",
+    "jiterator_unary": "exists only on GPUs",
+    "jiterator_binary": "exists only on GPUs",
+    "jiterator_binary_return_by_ref": "exists only on GPUs",
+    "jiterator_4inputs_with_extra_args": "exists only on GPUs",
+    "jiterator_2inputs_2outputs": "exists only on GPUs",
+    "as_strided.partial_views": "the sample reads outside of its inputs, which are views of larger tensors",
+    "native_layer_norm": "a sample has a negative epsilon",
+    "masked_select": "torch's own bound of the number of elements is wrong for a sample that broadcasts",
+    "cov": "torch.export rejects the operator, which depends on values",
+    "corrcoef": "torch.export rejects the operator, which depends on values",
+    "narrow": "torch.export rejects the sample, whose start is a tensor",
+    "nn.functional.gaussian_nll_loss": "torch.export rejects the operator, which depends on values",
+    "nn.functional.ctc_loss": "torch.export rejects the operator, whose lengths are values",
+    "linalg.lstsq": "torch.export rejects the operator",
+    "linalg.lstsq.grad_oriented": "torch.export rejects the operator",
+    "to_sparse": "sparse tensors are not supported",
+    "sparse.mm.reduce": "sparse tensors are not supported",
+    "sparse.sampled_addmm": "sparse tensors are not supported",
+}
+"""Entries that are not compared, each with the reason."""
+
 
 class Case(torch.nn.Module):
     """A call of an operator as a module whose inputs are the tensors among the arguments."""
@@ -55,10 +89,10 @@ def samples(entry: Any, dtype: torch.dtype, count: int) -> Iterator[Case]:
 def compare(case: Case) -> None:
     """Raises an exception unless the compiled call agrees with the eager one."""
     inputs = [t.clone() for t in case.tensors]
-    torch.manual_seed(0)
+    torch.manual_seed(SEED)
     expected = case(*[t.clone() for t in inputs])
     model = pliant.compile(export(case, {"args": tuple(inputs)}))
-    torch.manual_seed(0)
+    torch.manual_seed(SEED)
     actual = model(*inputs)
     torch.testing.assert_close(actual, expected, equal_nan=True, **TOLERANCE)
 
@@ -96,7 +130,7 @@ def main() -> None:
     results: dict[str, str | None] = {}
     for entry in op_db:
         name = full_name(entry)
-        if dtype not in entry.dtypes or (options.names and not {name, entry.name} & set(options.names)):
+        if dtype not in entry.dtypes or name in EXCLUDED or (options.names and not {name, entry.name} & set(options.names)):
             continue
         start = time.perf_counter()
         results[name] = check_entry(entry, dtype, options.samples)

@@ -243,7 +243,7 @@ TABLE: dict[str, Converter] = {
     "exp": exponential,
     "log": logarithm,
     "polar": polar,
-    "complex": lambda cx, real, imag: Complex(real, imag),
+    "complex": lambda cx, real, imag: Complex(*(cx.ops.broadcast_to(x, cx.out_shape) for x in (real, imag))),
     "real": lambda cx, x: x.real,
     "imag": lambda cx, x: x.imag,
     **dict.fromkeys("conj _conj conj_physical _conj_physical".split(), conjugate),

@@ -11,8 +11,7 @@ import torch
 import torch.fx
 from torch.export import ExportedProgram
 
-from pliant.frontend.torch.graph_import import IGNORED
-from pliant.frontend.torch.ops import is_supported
+from pliant.frontend.torch.graph_import import is_missing
 from pliant.frontend.torch.recurrent_shapes import symbolic_steps
 
 MAX_ROUNDS = 4
@@ -31,20 +30,7 @@ def all_decompositions() -> dict[Any, Callable[..., Any]]:
 
 def missing_operators(module: torch.fx.GraphModule) -> set[Any]:
     """The operators of a graph module and its nested modules that the table lacks."""
-    missing = set()
-    for graph in nested_modules(module):
-        for node in graph.graph.nodes:
-            if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
-                continue
-            if str(node.target) in IGNORED or is_supported(node.target) or _is_size(node):
-                continue
-            missing.add(node.target)
-    return missing
-
-
-def _is_size(node: torch.fx.Node) -> bool:
-    """Whether a node computes a size, which its symbolic value replaces."""
-    return isinstance(node.meta.get("val"), int | torch.SymInt | torch.SymBool | torch.SymFloat)
+    return {node.target for graph in nested_modules(module) for node in graph.graph.nodes if is_missing(node)}
 
 
 def nested_modules(module: torch.fx.GraphModule) -> Iterable[torch.fx.GraphModule]:

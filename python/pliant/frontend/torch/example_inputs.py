@@ -17,12 +17,21 @@ def enlarged_examples(args: tuple[Any, ...], kwargs: dict[str, Any], shapes: Any
         declared = list(shapes.values())
         by_name = {name: shapes.get(name) for name in kwargs}
     elif isinstance(shapes, list | tuple):
-        declared, by_name = list(shapes), {}
+        declared = list(shapes)
+        if len(declared) == 1 and _is_list_of_shapes(declared[0], args):
+            declared = list(declared[0])
         by_name = dict(zip(kwargs, declared[len(args) :], strict=False))
     else:
         return args, kwargs
     new = tuple(_enlarged(a, declared[i] if i < len(declared) else None) for i, a in enumerate(args))
     return new, {name: _enlarged(v, by_name.get(name)) for name, v in kwargs.items()}
+
+
+def _is_list_of_shapes(declared: Any, args: tuple[Any, ...]) -> bool:
+    """Whether an entry declares the shapes of all arguments: those of a parameter ``*args``."""
+    if not isinstance(declared, list | tuple) or len(declared) != len(args) or not isinstance(args[0], torch.Tensor):
+        return False
+    return any(isinstance(d, Mapping | list | tuple) for d in declared)
 
 
 def _enlarged(value: Any, declared: Any) -> Any:

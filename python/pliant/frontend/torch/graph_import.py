@@ -14,7 +14,7 @@ from pliant.error import CompileError, PliantError, UnsupportedError
 from pliant.frontend.torch.complex_numbers import Complex, convert_complex, is_complex_call, to_pairs
 from pliant.frontend.torch.function_importer import FunctionImporter, Value, bind_arguments
 from pliant.frontend.torch.host_calls import call_in_torch
-from pliant.frontend.torch.ops import converter_of
+from pliant.frontend.torch.ops import converter_of, is_supported
 from pliant.frontend.torch.symbolic_floats import float_scalar
 
 IGNORED = frozenset(
@@ -27,6 +27,18 @@ IGNORED = frozenset(
     }
 )
 """Operators without results that only state what torch has checked or inferred."""
+
+
+NO_CONVERTER = "there is no conversion of this operator"
+
+
+def is_missing(node: torch.fx.Node) -> bool:
+    """Whether a node has an operator without a converter. Nodes that compute sizes need none: their symbolic values replace them."""
+    if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
+        return False
+    if isinstance(node.meta.get("val"), int | torch.SymInt | torch.SymBool | torch.SymFloat):
+        return False
+    return str(node.target) not in IGNORED and not is_supported(node.target)
 
 
 class Failed:
@@ -53,6 +65,8 @@ def import_nodes(cx: FunctionImporter, module: torch.fx.GraphModule) -> list[Val
             return [to_pairs(cx, v) if isinstance(v, Complex) else v for v in values]
         if any(isinstance(cx.values[n], Failed) for n in node.all_input_nodes):
             cx.values[node] = FAILED
+            if is_missing(node):
+                cx.problems.add(node, NO_CONVERTER)
             continue
         cx.node = node
         try:
@@ -100,7 +114,7 @@ def _converted(cx: FunctionImporter, node: torch.fx.Node) -> Value:
     else:
         args, kwargs = cx.argument(node.args), cx.argument(node.kwargs)
     if convert is None:
-        raise UnsupportedError("there is no conversion of this operator")
+        raise UnsupportedError(NO_CONVERTER)
     return convert(cx, *args, **kwargs)
 
 

@@ -20,6 +20,22 @@ def _heads(cx: FunctionImporter, x: Any) -> Any:
     return cx.ops.permute_dims(x, [0, 2, 1, 3])
 
 
+def _with_joint_batch(cx: FunctionImporter, query: Any, key: Any, value: Any, grouped: bool) -> list[Any]:
+    """Broadcasts the batch dims of queries, keys and values. Heads are broadcast, too, unless they are grouped."""
+    operands = [query, key, value]
+    kept = 3 if grouped else 2
+    leads = [cx.shape(x)[:-kept] for x in operands]
+    if all(cx.same_shape(lead, leads[0]) for lead in leads):
+        return operands
+    joint = [next((d for d in sizes if not (isinstance(d, int) and d == 1)), 1) for sizes in zip(*_aligned(leads), strict=True)]
+    return [cx.ops.broadcast_to(x, [*joint, *cx.shape(x)[-kept:]]) for x in operands]
+
+
+def _aligned(shapes: list[list[Any]]) -> list[list[Any]]:
+    rank = max(map(len, shapes))
+    return [[1] * (rank - len(s)) + s for s in shapes]
+
+
 def _bias(cx: FunctionImporter, mask: Any, dtype: str, rank: int) -> Any:
     """A mask as a bias of rank 4: a bool mask states which keys are seen."""
     if mask is None:
@@ -45,6 +61,7 @@ def scaled_dot_product_attention(
     if scale is not None and not isinstance(scale, int | float):
         raise UnsupportedError("attention with a scale that is not a constant is not supported")
     dtype, rank = cx.dtype(query), cx.rank(query)
+    query, key, value = _with_joint_batch(cx, query, key, value, enable_gqa)
     operands = [_heads(cx, x) for x in (query, key, value)]
     bias = _bias(cx, mask, dtype, rank)
     if bias is not None:

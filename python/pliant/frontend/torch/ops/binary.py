@@ -153,10 +153,7 @@ def float_power(cx: FunctionImporter, a: Any, b: Any) -> Any:
 
 def copysign(cx: FunctionImporter, a: Any, b: Any) -> Any:
     dtype = _float_type(cx, a, b)
-    left, right = cx.tensor(a, dtype), cx.tensor(b, dtype)
-    shape = cx.shape(right) if cx.rank(right) >= cx.rank(left) else cx.shape(left)
-    operands = [x if cx.same_shape(cx.shape(x), shape) else cx.ops.broadcast_to(x, shape) for x in (left, right)]
-    return elementwise(cx, te.copysign, *operands, name="copysign")
+    return _broadcast(cx, te.copysign, cx.tensor(a, dtype), cx.tensor(b, dtype), name="copysign")
 
 
 def _ignoring_nan(name: str) -> Converter:

@@ -21,17 +21,13 @@ def true_positions(cx: FunctionImporter, mask: Any, count: Any) -> list[Any]:
     return [cx.ops.reshape(cx.ops.strided_slice(found, axes=[0], begin=[k], end=[k + 1]), [count]) for k in range(rank)]
 
 
-def _unbacked_count(cx: FunctionImporter) -> Any:
-    """The size of the result that only this operator defines: the number of elements that a mask selects."""
+def selected_count(cx: FunctionImporter) -> Any:
+    """The size of the result that only this operator defines, the number of elements that a mask selects, or a new symbol if no size
+    of the program states it."""
     for dim in cx.out.shape:
         if cx.sizes.undefined(dim):
             cx.sizes.define(dim)
             return cx.sizes.convert(dim)
-    return None
-
-
-def fresh_count(cx: FunctionImporter) -> Any:
-    """A new symbol for a number of elements that no size of the program states."""
     return tir.Var(cx.builder.get_unique_name("count"), "int64")
 
 
@@ -81,7 +77,7 @@ def _permuted(cx: FunctionImporter, x: Any, axes: list[int]) -> Any:
 
 def index(cx: FunctionImporter, x: Any, indices: Sequence[Any]) -> Any:
     masks = any(_is_mask(cx, i) for i in indices)
-    count = (_unbacked_count(cx) or fresh_count(cx)) if masks else None
+    count = selected_count(cx) if masks else None
     indices = _expanded(cx, indices, count)
     dims = IndexedDims(cx.rank(x), indices)
     used = [i for i in indices if i is not None]
@@ -100,7 +96,7 @@ def index_put(cx: FunctionImporter, x: Any, indices: Sequence[Any], values: Any,
         mask = cx.cast(masks[0], "bool")
         mask = cx.ops.reshape(mask, cx.shape(mask) + [1] * (cx.rank(x) - cx.rank(mask)))
         return cx.ops.where(mask, cx.ops.reshape(values, []), x)
-    count = fresh_count(cx) if masks else None
+    count = selected_count(cx) if masks else None
     indices = _expanded(cx, indices, count)
     dims = IndexedDims(cx.rank(x), indices)
     used = [i for i in indices if i is not None]
@@ -124,6 +120,8 @@ def gather(cx: FunctionImporter, x: Any, dim: int, positions: Any, **_: Any) -> 
     if cx.rank(positions) == 0:
         positions = cx.ops.reshape(positions, [1])
         return cx.ops.reshape(cx.ops.gather_elements(x, positions, axis=0), [])
+    if cx.rank(positions) != cx.rank(x):  # torch accepts empty index tensors of any rank.
+        return cx.ops.zeros(cx.shape(positions), cx.dtype(x))
     return cx.ops.gather_elements(x, positions, axis=cx.axis(x, dim))
 
 
@@ -264,8 +262,7 @@ def put(cx: FunctionImporter, x: Any, positions: Any, source: Any, accumulate: b
 def masked_select(cx: FunctionImporter, x: Any, mask: Any) -> Any:
     shape = cx.shape(cx.ops.where(mask, x, x))
     x, mask = (cx.ops.flatten(cx.ops.broadcast_to(v, shape)) for v in (x, mask))
-    count = _unbacked_count(cx)
-    (positions,) = true_positions(cx, mask, fresh_count(cx) if count is None else count)
+    (positions,) = true_positions(cx, mask, selected_count(cx))
     return cx.ops.take(x, positions, axis=0)
 
 

@@ -1,0 +1,11 @@
+"""Settings of the tests of the torch front end, which need their own environment: torch, torchvision, transformers, timm."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+sys.path.insert(0, str(Path(__file__).parent))

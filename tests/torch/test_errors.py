@@ -1,0 +1,62 @@
+"""Errors name the operator, the argument or the source line."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from comparing import Function
+from torch.export import Dim
+
+import pliant
+from pliant.error import CompileError, UnsupportedError
+
+
+def test_all_unsupported_operators_are_reported_at_once() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        y = torch.special.airy_ai(x)
+        z = torch.special.airy_ai(y)
+        return torch.histc(z, 3)
+
+    with pytest.raises(UnsupportedError) as error:
+        pliant.compile(Function(function), (torch.ones(3),))
+    text = str(error.value)
+    assert "2 unsupported operators" in text and "aten.special_airy_ai.default (2 nodes)" in text
+    assert "aten.histc.default (1 node)" in text and "test_errors.py" in text and "torch.histc(z, 3)" in text
+
+
+def test_module_without_example_inputs() -> None:
+    with pytest.raises(TypeError, match="example inputs"):
+        pliant.compile(torch.nn.Linear(2, 2))
+
+
+def test_module_that_cannot_be_exported() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return x if x.sum() > 0 else -x
+
+    with pytest.raises(CompileError, match="torch cannot export"):
+        pliant.compile(Function(function), (torch.ones(3),))
+
+
+def test_wrong_inputs() -> None:
+    model = pliant.compile(torch.nn.Linear(4, 2), (torch.ones(2, 4),), dynamic_shapes=({0: Dim("n")},))
+    with pytest.raises(pliant.ShapeError, match="input"):
+        model(torch.ones(2, 5))
+    with pytest.raises(pliant.DTypeError, match="input"):
+        model(torch.ones(2, 4, dtype=torch.float64))
+    with pytest.raises(TypeError, match="structure"):
+        model(torch.ones(2, 4), torch.ones(2))
+
+
+def test_changed_constant_argument() -> None:
+    model = pliant.compile(Function(lambda x, scale: x * scale), (torch.ones(2), 3.0))
+    assert model(torch.ones(2), 3.0).tolist() == [3.0, 3.0]
+    with pytest.raises(ValueError, match="constant 3.0"):
+        model(torch.ones(2), 4.0)
+
+
+def test_options_of_modules_are_rejected_for_programs() -> None:
+    program = torch.export.export(torch.nn.Linear(4, 2), (torch.ones(2, 4),))
+    with pytest.raises(TypeError, match="dynamic_shapes"):
+        pliant.compile(program, dynamic_shapes={})
+    with pytest.raises(TypeError, match="export"):
+        pliant.frontend.torch.from_exported_program(torch.nn.Linear(4, 2))
