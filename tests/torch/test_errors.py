@@ -11,14 +11,16 @@ import pliant
 from pliant.error import CompileError, UnsupportedError
 
 
-def test_all_unsupported_operators_are_reported_at_once() -> None:
-    def function(x: torch.Tensor) -> torch.Tensor:
+class Unsupported(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         y = torch.special.airy_ai(x)
         z = torch.special.airy_ai(y)
         return torch.histc(z, 3)
 
+
+def test_all_unsupported_operators_are_reported_at_once() -> None:
     with pytest.raises(UnsupportedError) as error:
-        pliant.compile(Function(function), (torch.ones(3),))
+        pliant.compile(Unsupported(), (torch.ones(3),))
     text = str(error.value)
     assert "2 unsupported operators" in text and "aten.special_airy_ai.default (2 nodes)" in text
     assert "aten.histc.default (1 node)" in text and "test_errors.py" in text and "torch.histc(z, 3)" in text

@@ -121,7 +121,7 @@ def test_reductions(name: str) -> None:
 SHAPES: dict[str, Callable[..., Any]] = {
     "view": lambda x: (x.view(-1), x.flatten(1), x.reshape(x.shape[0] * 2, 2, 6)),
     "transposes": lambda x: (x.permute(2, 0, 1), x.transpose(0, -1), x.mT),
-    "slices": lambda x: (x[1:], x[:, ::2], x[..., -2:], x[:, 1], x[:, -1]),
+    "slices": lambda x: (x[:, 1:], x[:, ::2], x[..., -2:], x[:, 1], x[:, -1]),
     "joins": lambda x: (torch.cat([x, x + 1], 1), torch.stack([x, x], -1)),
     "splits": lambda x: (x.split(3, 1), x.chunk(2, 2), x.unbind(2)),
     "repeats": lambda x: (x.repeat(2, 1, 1), x.repeat_interleave(2, 1), x.tile(2)),

@@ -82,7 +82,7 @@ def describe_symbols(imported: ImportedProgram) -> str:
     program = imported.program
     lines = []
     for symbol, bounds in program.range_constraints.items():
-        name = imported.symbols.get(symbol.name)
+        name = imported.symbols.get(getattr(symbol, "name", ""))
         if name is None:
             continue
         lower, upper = bounds.lower, bounds.upper

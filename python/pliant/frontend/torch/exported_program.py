@@ -212,7 +212,7 @@ def _stored_tensor(program: ExportedProgram, spec: InputSpec) -> torch.Tensor | 
 def _bounded_symbols(cx: FunctionImporter, program: ExportedProgram) -> dict[str, Any]:
     """The ranges of the symbols that inputs define, by torch's name."""
     constraints = getattr(program, "range_constraints", {})
-    return {symbol.name: bounds for symbol, bounds in constraints.items() if symbol.name in cx.sizes.defined}
+    return {s.name: bounds for s, bounds in constraints.items() if getattr(s, "name", None) in cx.sizes.defined}
 
 
 def _upper_bounds(cx: FunctionImporter, program: ExportedProgram) -> dict[str, int]:

@@ -19,6 +19,7 @@ from pliant.frontend.torch.ops import (
     binary,
     convolution,
     creation,
+    factorizations,
     indexing,
     linear_algebra,
     normalization,
@@ -30,6 +31,7 @@ from pliant.frontend.torch.ops import (
     scans,
     shape_manipulation,
     sorting,
+    special,
     unary,
 )
 
@@ -50,18 +52,26 @@ FAMILIES = (
     recurrent,
     indexing,
     creation,
+    factorizations,
     random,
     sorting,
+    special,
     backward,
 )
 """The modules of the families of operators. Each has a dict ``TABLE`` from names to converters: ``"add.Tensor"``, or ``"relu"`` for
 ``"relu.default"``."""
 
 
+def target_name(target: Any) -> str:
+    """The key of an operator in the table: ``aten.add.Tensor``, or ``higher_order.cond.default`` for a higher-order operator."""
+    text = str(target)
+    return text if "." in text else f"higher_order.{text}.default"
+
+
 def full_name(name: str) -> str:
     """The name of an overload as torch prints it: ``aten.relu.default`` for ``relu``."""
     parts = name.split(".")
-    if len(parts) == 1:
+    if len(parts) == 1 or parts[0] == "higher_order":
         parts.append("default")
     return ".".join(parts if len(parts) == 3 else ["aten", *parts])
 
@@ -76,9 +86,9 @@ COMPLEX_OPERATORS = frozenset(full_name(name) for name in complex_numbers.TABLE)
 
 def converter_of(target: Any) -> Converter | None:
     """The converter of an operator on real tensors, or ``None`` if there is none."""
-    return OPERATORS.get(str(target))
+    return OPERATORS.get(target_name(target))
 
 
 def is_supported(target: Any) -> bool:
     """Whether there is a converter of an operator, on real or complex tensors."""
-    return str(target) in OPERATORS or str(target) in COMPLEX_OPERATORS
+    return target_name(target) in OPERATORS or target_name(target) in COMPLEX_OPERATORS

@@ -342,6 +342,18 @@ def assert_scalar(cx: FunctionImporter, condition: Any, message: str) -> None:
     cx.check(condition, message)
 
 
+def with_effects(cx: FunctionImporter, token: Any, target: Any, *args: Any, **_: Any) -> list[Any]:
+    """Operators that torch keeps in order by tokens: checks of values."""
+    name = str(target)
+    if name == "aten._linalg_check_errors.default":
+        info = cx.ops.equal(args[0], cx.tensor(0, cx.dtype(args[0])))
+        message = f"{args[1]}: the matrix has no such factorization or inverse, since it is singular or not positive definite"
+        cx.emit(relax.op.assert_op(cx.ops.min(info), format=message))
+    elif name not in ("aten._print.default", "aten._assert_async.msg"):
+        raise UnsupportedError(f"the operator {name} with side effects is not supported")
+    return [None] * len(cx.out)
+
+
 TABLE: dict[str, Converter] = {
     **dict.fromkeys("index.Tensor _unsafe_index.Tensor".split(), index),
     **dict.fromkeys("index_put _unsafe_index_put _index_put_impl".split(), index_put),
@@ -365,5 +377,6 @@ TABLE: dict[str, Converter] = {
     **dict.fromkeys("searchsorted.Tensor searchsorted.Scalar".split(), searchsorted),
     **dict.fromkeys("_local_scalar_dense item".split(), item),
     "_assert_scalar": assert_scalar,
+    "higher_order.with_effects": with_effects,
 }
 """The converters of this family."""
