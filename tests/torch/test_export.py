@@ -189,3 +189,31 @@ def test_onnx_program() -> None:
     module = Mlp().eval()
     program = torch.onnx.export(module, (torch.ones(2, 4),), dynamo=True, verbose=False)
     same_results(torch.from_dlpack(pliant.compile(program)(torch.ones(2, 4))), module(torch.ones(2, 4)).detach())
+
+
+def test_fx_graph() -> None:
+    from pliant.relax.frontend.torch import from_fx
+
+    module = Mlp().eval()
+    imported = from_fx(torch.fx.symbolic_trace(module), [(("n", 4), "float32")], unwrap_unit_return_tuple=True)
+    assert str(imported["main"].params[0].struct_info) == 'R.Tensor((n, 4), dtype="float32")'
+    x = torch.randn(5, 4)
+    same_results(torch.from_dlpack(pliant.compile(imported)(x)), module(x).detach())
+
+
+class Branch(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cond(x.sum() > 0, lambda a: a + 1, lambda a: a.exp() * 2, (x,)) * 2
+
+
+class Loop(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        step, bias = torch.zeros((), dtype=torch.int64), torch.ones(()) * 3
+        loop = torch._higher_order_ops.while_loop
+        return loop(lambda i, v: i < 5, lambda i, v: (i + 1, v * 2 + bias), (step, x))[1]
+
+
+@pytest.mark.parametrize("kind", [Branch, Loop])
+def test_control_flow(kind: type[nn.Module]) -> None:
+    inputs = [(sign * torch.rand(n, 2),) for n in (3, 1, 0) for sign in (1, -1)]
+    check_module(kind(), (torch.ones(3, 2),), ({0: Dim("n")},), inputs)

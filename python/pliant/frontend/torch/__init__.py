@@ -12,5 +12,6 @@ from __future__ import annotations
 from pliant.frontend._detached_params import detach_params
 from pliant.frontend.torch.compiling import any_size
 from pliant.frontend.torch.exported_program import from_exported_program
+from pliant.frontend.torch.fx_graph import from_fx
 
-__all__ = ["any_size", "detach_params", "from_exported_program"]
+__all__ = ["any_size", "detach_params", "from_exported_program", "from_fx"]

@@ -6,6 +6,7 @@ operands, and gives a converted node the shape and data type that torch has infe
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -108,6 +109,12 @@ class FunctionImporter:
         """The fields of an expression whose type is a tuple."""
         count = len(value.struct_info.fields)
         return [self.emit(_relax.TupleGetItem(value, i)) for i in range(count)]
+
+    def fresh_function_name(self, prefix: str) -> str:
+        """A name that no function of the module has."""
+        taken = {v.name_hint for v in self.builder.get().get_global_vars()}
+        names = itertools.chain([prefix], (f"{prefix}_{k}" for k in itertools.count(1)))
+        return next(name for name in names if name not in taken)
 
     def check(self, condition: Any, message: str) -> None:
         """Emits a check of a condition over sizes, unless it provably holds."""

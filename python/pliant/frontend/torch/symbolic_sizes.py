@@ -27,7 +27,7 @@ class SymbolicSizes:
     """
 
     def __init__(self, names: Mapping[str, str] | None = None) -> None:
-        self._names = dict(names or {})
+        self.names = dict(names or {})
         self._variables: dict[str, Any] = {}
         self._defined: set[str] = set()
         self._converted: dict[Any, Any] = {}
@@ -35,12 +35,12 @@ class SymbolicSizes:
     def variable(self, symbol: str) -> Any:
         """The size variable of one of torch's symbols."""
         if symbol not in self._variables:
-            self._variables[symbol] = tir.Var(self._names.get(symbol, symbol), "int64")
+            self._variables[symbol] = tir.Var(self.names.get(symbol, symbol), "int64")
         return self._variables[symbol]
 
     def name(self, symbol: str) -> str:
         """The name of the size variable of one of torch's symbols."""
-        return self._names.get(symbol, symbol)
+        return self.names.get(symbol, symbol)
 
     def define(self, expr: Any) -> None:
         """Records that the program defines all symbols of a size, by a parameter or a ``match_cast``."""

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from pliant.frontend.torch import detach_params, from_exported_program
+from pliant.frontend.torch import detach_params, from_exported_program, from_fx
 
-__all__ = ["detach_params", "from_exported_program"]
+__all__ = ["detach_params", "from_exported_program", "from_fx"]

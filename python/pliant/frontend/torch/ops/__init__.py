@@ -17,6 +17,7 @@ from pliant.frontend.torch.ops import (
     attention,
     backward,
     binary,
+    control_flow,
     convolution,
     creation,
     factorizations,
@@ -57,6 +58,7 @@ FAMILIES = (
     sorting,
     special,
     backward,
+    control_flow,
 )
 """The modules of the families of operators. Each has a dict ``TABLE`` from names to converters: ``"add.Tensor"``, or ``"relu"`` for
 ``"relu.default"``."""
