@@ -92,6 +92,8 @@ def _node_value(cx: FunctionImporter, node: torch.fx.Node) -> Value:
         return cx.sizes.convert(meta)
     if isinstance(meta, torch.SymFloat) and not isinstance(node.target, torch._ops.OpOverload):
         return float_scalar(cx, meta)
+    if isinstance(meta, bool | int | float):
+        return meta
     name = str(node.target)
     if name in IGNORED:
         return None

@@ -33,6 +33,7 @@ from pliant.frontend.torch.ops import (
     shape_manipulation,
     sorting,
     special,
+    spectral,
     unary,
 )
 
@@ -57,6 +58,7 @@ FAMILIES = (
     random,
     sorting,
     special,
+    spectral,
     backward,
     control_flow,
 )

@@ -220,6 +220,17 @@ def _index_write(reduction: str) -> Converter:
     return convert
 
 
+def index_reduce(
+    cx: FunctionImporter, x: Any, dim: int, positions: Any, source: Any, reduce: str, *, include_self: bool = True
+) -> Any:
+    axis, sizes = cx.axis(x, dim), cx.shape(source)
+    if not sizes:
+        x, source, sizes = _vector(cx, x), _vector(cx, source), [1]
+    column = cx.ops.reshape(positions, [1] * axis + [sizes[axis]] + [1] * (len(sizes) - axis - 1))
+    column = cx.ops.broadcast_to(column, sizes)
+    return cx.ops.reshape(scatter_reduce(cx, x, axis, column, source, reduce, include_self=include_self), cx.out_shape)
+
+
 def index_fill(cx: FunctionImporter, x: Any, dim: int, positions: Any, value: Any) -> Any:
     """Fills slices at positions along one dim with a scalar."""
     dtype, axis = cx.dtype(x), cx.axis(x, dim)
@@ -277,6 +288,65 @@ def masked_scatter(cx: FunctionImporter, x: Any, mask: Any, source: Any) -> Any:
 
 def nonzero(cx: FunctionImporter, x: Any) -> Any:
     return cx.ops.permute_dims(cx.ops.nonzero(x), [1, 0])
+
+
+def nonzero_static(cx: FunctionImporter, x: Any, *, size: int, fill_value: int = -1) -> Any:
+    found = nonzero(cx, x)
+    rank = cx.rank(x)
+    count = tir.Var(cx.builder.get_unique_name("count"), "int64")
+    found = cx.builder.match_cast(found, relax.TensorStructInfo([count, rank], "int64"))
+    rest = cx.ops.full([size, rank], cx.tensor(fill_value, "int64"), "int64")
+    return cx.ops.strided_slice(cx.ops.concat([found, rest], axis=0), axes=[0], begin=[0], end=[size])
+
+
+def embedding_bag(
+    cx: FunctionImporter, weight: Any, positions: Any, offsets: Any, scale_by_frequency: bool = False, mode: int = 0,
+    sparse: bool = False, sample_weights: Any = None, include_last: bool = False, padding: int = -1,
+) -> list[Any]:  # fmt: skip
+    """The sum, mean or maximum of the rows of each bag. Only the first result is supported."""
+    assert cx.node is not None
+    if any(user.args[1] != 0 for user in cx.node.users):
+        raise UnsupportedError("only the first result of embedding_bag is supported")
+    dtype, width = cx.dtype(weight), cx.shape(weight)[1]
+    bags = [cx.sizes.convert(d) for d in cx.out[0].shape][0]
+    starts = cx.ops.strided_slice(offsets, axes=[0], begin=[0], end=[bags]) if include_last else offsets
+    (count,) = cx.shape(positions)
+    order = cx.ops.arange(count, dtype=cx.dtype(starts))
+    bag = cx.ops.subtract(cx.ops.bucketize(order, starts, right=True), cx.tensor(1, "int64"))
+    rows = cx.ops.take(weight, positions, axis=0)
+    if sample_weights is not None:
+        rows = cx.ops.multiply(rows, cx.ops.expand_dims(sample_weights, 1))
+    target = cx.ops.broadcast_to(cx.ops.expand_dims(bag, 1), [count, width])
+    kept = cx.ops.not_equal(positions, cx.tensor(padding, cx.dtype(positions)))
+    column = cx.ops.expand_dims(kept, 1)
+    empty = cx.tensor(-math.inf if mode == 2 else 0.0, dtype)
+    rows = cx.ops.where(column, rows, empty)
+    start = cx.ops.full([bags, width], empty, dtype)
+    total = cx.ops.scatter_elements(start, target, rows, axis=0, reduction="max" if mode == 2 else "add")
+    hits = cx.ops.scatter_elements(cx.ops.zeros([bags], "int64"), bag, cx.cast(kept, "int64"), axis=0, reduction="add")
+    hits = cx.ops.expand_dims(hits, 1)
+    if mode == 1:
+        total = cx.ops.divide(total, cx.cast(cx.ops.maximum(hits, cx.tensor(1, "int64")), dtype))
+    if mode == 2:
+        total = cx.ops.where(cx.ops.greater(hits, cx.tensor(0, "int64")), total, cx.tensor(0.0, dtype))
+    return [total, None, None, None]
+
+
+def histogram_of_counts(cx: FunctionImporter, x: Any, bins: int = 100, low: Any = 0, high: Any = 0) -> Any:
+    """``histc``: equal bounds stand for the range of the elements."""
+    dtype = cx.dtype(x)
+    flat = cx.ops.flatten(x)
+    first, last = cx.tensor(low, dtype), cx.tensor(high, dtype)
+    if low == high:
+        first, last = cx.ops.min(flat), cx.ops.max(flat)
+    single = cx.ops.equal(first, last)
+    one = cx.tensor(1, dtype)
+    first, last = cx.ops.where(single, cx.ops.subtract(first, one), first), cx.ops.where(single, cx.ops.add(last, one), last)
+    scaled = cx.ops.multiply(cx.ops.subtract(flat, first), cx.tensor(bins, dtype))
+    position = cx.cast(cx.ops.floor(cx.ops.divide(scaled, cx.ops.subtract(last, first))), "int64")
+    position = cx.ops.minimum(cx.ops.maximum(position, cx.tensor(0, "int64")), cx.tensor(bins - 1, "int64"))
+    inside = cx.ops.logical_and(cx.ops.greater_equal(flat, first), cx.ops.less_equal(flat, last))
+    return cx.ops.scatter_elements(cx.ops.zeros([bins], dtype), position, cx.cast(inside, dtype), axis=0, reduction="add")
 
 
 def embedding(cx: FunctionImporter, weight: Any, positions: Any, *_: Any) -> Any:
@@ -363,6 +433,7 @@ TABLE: dict[str, Converter] = {
     "scatter_reduce.two": scatter_reduce,
     "index_select": index_select,
     "index_add": _index_write("add"),
+    "index_reduce": index_reduce,
     "index_copy": _index_write("update"),
     **dict.fromkeys("index_fill.int_Scalar index_fill.int_Tensor".split(), index_fill),
     "take": take,
@@ -372,6 +443,9 @@ TABLE: dict[str, Converter] = {
     "masked_scatter": masked_scatter,
     **dict.fromkeys("nonzero argwhere".split(), nonzero),
     "embedding": embedding,
+    "nonzero_static": nonzero_static,
+    **dict.fromkeys("_embedding_bag _embedding_bag_forward_only".split(), embedding_bag),
+    "histc": histogram_of_counts,
     "one_hot": one_hot,
     **dict.fromkeys("bucketize.Tensor bucketize.Scalar".split(), bucketize),
     **dict.fromkeys("searchsorted.Tensor searchsorted.Scalar".split(), searchsorted),

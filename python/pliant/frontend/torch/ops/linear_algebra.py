@@ -81,8 +81,30 @@ def cross(cx: FunctionImporter, a: Any, b: Any, dim: Any = -1, **keywords: Any) 
     return cx.te(compute, a, b, primfunc_name_hint="cross")
 
 
-def matrix_vector(cx: FunctionImporter, a: Any, b: Any) -> Any:
-    return matmul(cx, a, b)
+def trilinear(
+    cx: FunctionImporter, a: Any, b: Any, c: Any, expand_a: Sequence[int], expand_b: Sequence[int], expand_c: Sequence[int],
+    summed: Sequence[int], *_: Any,
+) -> Any:  # fmt: skip
+    """The sum over some dims of the product of three tensors, after the insertion of dims of size 1."""
+    expanded = [cx.ops.expand_dims(x, list(axes)) if axes else x for x, axes in ((a, expand_a), (b, expand_b), (c, expand_c))]
+    product = cx.ops.multiply(cx.ops.multiply(expanded[0], expanded[1]), expanded[2])
+    return cx.ops.sum(product, axis=list(summed)) if summed else product
+
+
+SQUARINGS, TERMS = 12, 12
+"""The exponential of a matrix divides it by ``2 ** SQUARINGS`` and sums ``TERMS`` terms of the series."""
+
+
+def matrix_exponential(cx: FunctionImporter, x: Any) -> Any:
+    dtype, n = cx.dtype(x), cx.shape(x)[-1]
+    small = cx.ops.multiply(cx.cast(x, "float64"), cx.tensor(2.0**-SQUARINGS, "float64"))
+    identity = cx.ops.broadcast_to(cx.ops.eye(n, n, 0, "float64"), cx.shape(x))
+    result = identity
+    for k in range(TERMS, 0, -1):
+        result = cx.ops.add(identity, cx.ops.multiply(cx.ops.matmul(small, result), cx.tensor(1.0 / k, "float64")))
+    for _ in range(SQUARINGS):
+        result = cx.ops.matmul(result, result)
+    return cx.cast(result, dtype)
 
 
 TABLE: dict[str, Converter] = {
@@ -95,5 +117,7 @@ TABLE: dict[str, Converter] = {
     **dict.fromkeys("outer ger".split(), outer),
     "einsum": einsum,
     "linalg_cross": cross,
+    "_trilinear": trilinear,
+    **dict.fromkeys("linalg_matrix_exp matrix_exp".split(), matrix_exponential),
 }
 """The converters of this family."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pliant import te
@@ -198,14 +198,57 @@ def norm_with_dtype(cx: FunctionImporter, x: Any, p: Any, *rest: Any, dtype: Any
     return vector_norm(cx, x, p, *rest, dtype=dtype)
 
 
-def median(cx: FunctionImporter, x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
-    if cx.rank(x) == 0:
-        return x if dim is None else (x, cx.tensor(0, "int64"))
-    if is_float(cx.dtype(x)):
-        raise UnsupportedError("the median of floats, which torch defines as NaN if any element is NaN, is not supported")
-    if dim is None:
-        return cx.ops.median(x)
-    return cx.fields(cx.ops.median(x, axis=[cx.axis(x, dim)], keepdims=keepdim))
+def median(ignore_nan: bool) -> Converter:
+    """``median`` or ``nanmedian``: the lower of the two middle elements, and its index for one dim."""
+
+    def convert(cx: FunctionImporter, x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+        if cx.rank(x) == 0:
+            return x if dim is None else (x, cx.tensor(0, "int64"))
+        flat = cx.ops.flatten(x) if dim is None else x
+        axis = 0 if dim is None else cx.axis(x, dim)
+        values, indices = _middle(cx, flat, axis, ignore_nan)
+        if dim is None:
+            return cx.ops.squeeze(values, axis=[0])
+        return (values, indices) if keepdim else tuple(cx.ops.squeeze(v, axis=[axis]) for v in (values, indices))
+
+    return convert
+
+
+def _middle(cx: FunctionImporter, x: Any, axis: int, ignore_nan: bool) -> tuple[Any, Any]:
+    """The median along an axis and its index, with the axis kept."""
+    dtype = cx.dtype(x)
+    order = cx.ops.argsort(x, axis=axis, dtype="int64")
+    if not is_float(dtype):
+        middle = (cx.shape(x)[axis] - 1) // 2
+        index = cx.ops.strided_slice(order, axes=[axis], begin=[middle], end=[middle + 1])
+        return cx.ops.gather_elements(x, index, axis=axis), index
+    nan = cx.ops.isnan(x)
+    numbers = cx.ops.sum(cx.cast(cx.ops.logical_not(nan), "int64"), axis=[axis], keepdims=True)
+    one, two, zero = (cx.tensor(v, "int64") for v in (1, 2, 0))
+    middle = cx.ops.maximum(cx.ops.floor_divide(cx.ops.subtract(numbers, one), two), zero)
+    index = cx.ops.gather_elements(order, middle, axis=axis)
+    if not ignore_nan:
+        first = cx.ops.argmax(cx.cast(nan, "uint8"), axis=axis, keepdims=True)
+        index = cx.ops.where(cx.ops.max(nan, axis=[axis], keepdims=True), first, index)
+    return cx.ops.gather_elements(x, index, axis=axis), index
+
+
+def distances(cx: FunctionImporter, a: Any, b: Any, p: float = 2.0, mode: Any = None) -> Any:
+    """The distances of all pairs of rows of two matrices."""
+    left = cx.ops.expand_dims(a, cx.rank(a) - 1)
+    right = cx.ops.expand_dims(b, cx.rank(b) - 2)
+    return vector_norm(cx, cx.ops.subtract(left, right), p, -1)
+
+
+def pair_distances(cx: FunctionImporter, x: Any, p: float = 2.0) -> Any:
+    """The distances of all pairs of rows of one matrix, each pair once."""
+    import torch
+
+    count = cx.shape(x)[0]
+    if not isinstance(count, int):
+        raise UnsupportedError("pdist of a symbolic number of rows is not supported")
+    first, second = (cx.ops.take(x, cx.constant(i), axis=0) for i in torch.triu_indices(count, count, 1))
+    return vector_norm(cx, cx.ops.subtract(first, second), p, -1)
 
 
 def trace(cx: FunctionImporter, x: Any) -> Any:
@@ -228,10 +271,6 @@ def _spread_table() -> dict[str, Converter]:
         table[f"{name}.correction"] = variance(root, with_mean)
         table[f"{name}.dim"] = table[name] = _unbiased(root, with_mean)
     return table
-
-
-def first_argument_only(convert: Callable[..., Any]) -> Converter:
-    return lambda cx, x, **kwargs: convert(cx, x, **kwargs)
 
 
 TABLE: dict[str, Converter] = {
@@ -257,7 +296,10 @@ TABLE: dict[str, Converter] = {
     "linalg_vector_norm": vector_norm,
     **_dim_overloads("norm", norm, "Scalar ScalarOpt_dim"),
     **_dim_overloads("norm", norm_with_dtype, "ScalarOpt_dtype ScalarOpt_dim_dtype"),
-    **_dim_overloads("median", median, "default dim"),
+    **_dim_overloads("median", median(ignore_nan=False), "default dim"),
+    **_dim_overloads("nanmedian", median(ignore_nan=True), "default dim"),
+    **{"_cdist_forward": distances, "cdist": distances},
+    "_pdist_forward": pair_distances,
     "trace": trace,
 }
 """The converters of this family."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pliant import tir
+from pliant.error import UnsupportedError
 from pliant.frontend.torch.data_types import is_float
 from pliant.frontend.torch.function_importer import FunctionImporter
 from pliant.frontend.torch.ops.unary import Converter
@@ -65,6 +67,44 @@ def unique(
     return result[0], inverse, result[2] if return_counts else cx.ops.zeros([0], "int64")
 
 
+def unique_along(
+    cx: FunctionImporter, x: Any, dim: int, in_order: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> Any:
+    """``unique_dim``: distinct slices, the inverse mapping and the counts."""
+    result = cx.fields(
+        cx.ops.unique(x, sorted=True, return_index=False, return_inverse=True, return_counts=True, axis=cx.axis(x, dim))
+    )
+    return result
+
+
+def unique_consecutive(
+    cx: FunctionImporter, x: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The first element of each run of equal elements, the run of each element and the lengths of runs."""
+    if dim is not None and cx.rank(x) > 1:
+        raise UnsupportedError("unique_consecutive along a dim is not supported")
+    from pliant.frontend.torch.ops.indexing import true_positions
+
+    shape = cx.shape(x)
+    flat = cx.ops.flatten(x)
+    (size,) = cx.shape(flat)
+    ones = cx.ops.ones([1], "bool")
+    head, tail = (cx.ops.strided_slice(flat, axes=[0], begin=[b], end=[e]) for b, e in ((0, size - 1), (1, size)))
+    starts = cx.ops.concat([ones, cx.ops.not_equal(head, tail)], axis=0)
+    count = tir.Var(cx.builder.get_unique_name("count"), "int64")
+    (positions,) = true_positions(cx, starts, count)
+    empty = cx.ops.zeros([0], "int64")
+    inverse, counts = empty, empty
+    if return_inverse:
+        runs = cx.ops.subtract(cx.ops.cumsum(cx.cast(starts, "int64"), axis=0), cx.tensor(1, "int64"))
+        inverse = cx.ops.reshape(runs, shape)
+    if return_counts:
+        end = cx.ops.reshape(cx.tensor(size, "int64"), [1])
+        following = cx.ops.concat([cx.ops.strided_slice(positions, axes=[0], begin=[1], end=[count]), end], axis=0)
+        counts = cx.ops.subtract(following, positions)
+    return cx.ops.take(flat, positions, axis=0), inverse, counts
+
+
 TABLE: dict[str, Converter] = {
     "sort": sort,
     "sort.stable": sort_stable,
@@ -74,5 +114,7 @@ TABLE: dict[str, Converter] = {
     "topk": topk,
     "kthvalue": kthvalue,
     "_unique2": unique,
+    "unique_dim": unique_along,
+    "unique_consecutive": unique_consecutive,
 }
 """The converters of this family."""

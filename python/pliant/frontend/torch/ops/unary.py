@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pliant import te, tir
-from pliant.frontend.torch.data_types import is_float, is_integer
+from pliant.frontend.torch.data_types import is_float
 from pliant.frontend.torch.function_importer import FunctionImporter
 
 Converter = Callable[..., Any]
@@ -160,6 +160,14 @@ def nan_to_num(cx: FunctionImporter, x: Any, nan: Any, posinf: Any, neginf: Any)
     return x
 
 
+def angle(cx: FunctionImporter, x: Any) -> Any:
+    """The angle of real numbers: 0 or pi, or NaN."""
+    x = cx.as_float(x)
+    dtype = cx.dtype(x)
+    value = cx.ops.where(cx.ops.less(x, cx.tensor(0.0, dtype)), cx.tensor(math.pi, dtype), cx.tensor(0.0, dtype))
+    return cx.ops.where(cx.ops.isnan(x), x, value)
+
+
 def gelu(cx: FunctionImporter, x: Any, *, approximate: str = "none") -> Any:
     return cx.ops.nn.gelu_tanh(x) if approximate == "tanh" else cx.ops.nn.gelu(x)
 
@@ -292,6 +300,7 @@ TABLE: dict[str, Converter] = {
     "bitwise_not": bitwise_not,
     "frac": fraction,
     "nan_to_num": nan_to_num,
+    "angle": angle,
     **_names("exp2 special_exp2", _formula(te.exp2, "exp2")),
     **_names("expm1 special_expm1", _formula(_expm1, "expm1")),
     **_names("log1p special_log1p", _formula(te.log1p, "log1p")),
@@ -320,5 +329,3 @@ TABLE: dict[str, Converter] = {
     **_names("alias detach lift_fresh_copy lift_fresh clone positive contiguous conj_physical resolve_conj resolve_neg real", identity),
 }
 """The converters of this family."""
-
-__all__ = ["TABLE", "clamp_range", "elementwise", "identity", "is_integer"]
