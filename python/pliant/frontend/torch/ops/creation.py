@@ -124,7 +124,8 @@ TABLE: dict[str, Converter] = {
     "imag": complex_part_is_zero,
     **dict.fromkeys(
         """_to_copy to.dtype to.dtype_layout to.device to.other type_as _cast_Byte _cast_Char _cast_Double _cast_Float _cast_Half
-        _cast_Int _cast_Long _cast_Short prims.convert_element_type prims.device_put _to_cpu""".split(),
+        _cast_Int _cast_Long _cast_Short _to_cpu prims.convert_element_type.default
+        prims.device_put.default""".split(),
         identity,
     ),
     "copy": copy,

@@ -372,7 +372,6 @@ TABLE: dict[str, Converter] = {
     "_linalg_det": determinant,
     "_linalg_slogdet": sign_and_log_determinant,
     "linalg_cholesky_ex": cholesky,
-    "cholesky": lambda cx, x, upper=False: cholesky(cx, x, upper=upper)[0],
     "cholesky_solve": cholesky_solve,
     "cholesky_inverse": cholesky_inverse,
     "linalg_solve_triangular": solve_triangular,

@@ -290,7 +290,7 @@ def numel(cx: FunctionImporter, x: Any) -> Any:
 
 
 RESHAPES = """view reshape _unsafe_view _reshape_alias flatten.using_ints unflatten.int view_as reshape_as squeeze squeeze.dim squeeze.dims
-unsqueeze view_copy unsqueeze_copy squeeze_copy squeeze_copy.dim squeeze_copy.dims view.default"""
+unsqueeze view_copy unsqueeze_copy squeeze_copy squeeze_copy.dim squeeze_copy.dims"""
 
 TABLE: dict[str, Converter] = {
     **dict.fromkeys(RESHAPES.split(), reshape),

@@ -367,7 +367,8 @@ def _polynomial_table() -> dict[str, Converter]:
     for name, recurrence in POLYNOMIALS.items():
         for overload in ("default", "x_scalar", "n_scalar"):
             table[f"special_{name}.{overload}"] = polynomial(recurrence)
-            table[f"special_shifted_{name}.{overload}"] = polynomial(recurrence, shifted=True)
+            if name.startswith("chebyshev"):
+                table[f"special_shifted_{name}.{overload}"] = polynomial(recurrence, shifted=True)
     return table
 
 
