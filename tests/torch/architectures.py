@@ -2,7 +2,8 @@
 
     python tests/torch/architectures.py [--compile] [NAMES ...]
 
-exports each with dynamic shapes (or runs it with ``torch.compile``, ``--compile``), and compares it with eager execution at five shapes.
+exports each with dynamic shapes (or runs it with ``torch.compile``, ``--compile``), and compares it with eager execution at five
+shapes.
 """
 
 from __future__ import annotations
@@ -103,8 +104,8 @@ def causal(kind: str, config: str, **values: Any) -> Architecture:
 
 
 ARCHITECTURES: dict[str, Architecture] = {
-    **{name: vision(name) for name in """resnet18 resnet50 mobilenet_v2 mobilenet_v3_small squeezenet1_1 shufflenet_v2_x0_5 efficientnet_b0
-    convnext_tiny regnet_y_400mf mnasnet0_5 densenet121 resnext50_32x4d wide_resnet50_2""".split()},
+    **{name: vision(name) for name in """resnet18 resnet50 mobilenet_v2 mobilenet_v3_small squeezenet1_1 shufflenet_v2_x0_5
+    efficientnet_b0 convnext_tiny regnet_y_400mf mnasnet0_5 densenet121 resnext50_32x4d wide_resnet50_2""".split()},
     **{name: vision(name, fixed=224) for name in ("vit_b_32", "alexnet", "vgg11")},
     **{name: vision(name, fixed=64) for name in ("swin_t", "swin_v2_t")},
     "googlenet": vision("googlenet", init_weights=False),

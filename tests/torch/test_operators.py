@@ -15,14 +15,14 @@ SIZES = (1, 5, 0, 2)
 
 UNARY: dict[str, Callable[..., Any]] = {
     name: getattr(torch, name)
-    for name in """abs acos acosh asin asinh atan atanh ceil cos cosh deg2rad erf erfinv exp exp2 expm1 floor frac log log10 log1p log2
-    logit neg rad2deg reciprocal relu round rsqrt sigmoid sign signbit sin sinc sinh sqrt square tan tanh trunc isnan isinf isfinite
-    logical_not nan_to_num positive isposinf isneginf""".split()
+    for name in """abs acos acosh asin asinh atan atanh ceil cos cosh deg2rad erf erfinv exp exp2 expm1 floor frac log log10 log1p
+    log2 logit neg rad2deg reciprocal relu round rsqrt sigmoid sign signbit sin sinc sinh sqrt square tan tanh trunc isnan isinf
+    isfinite logical_not nan_to_num positive isposinf isneginf""".split()
 }
 ACTIVATIONS: dict[str, Callable[..., Any]] = {
     name: getattr(F, name)
-    for name in """celu elu gelu hardshrink hardsigmoid hardswish hardtanh leaky_relu logsigmoid mish relu6 selu silu softplus softshrink
-    softsign tanhshrink""".split()
+    for name in """celu elu gelu hardshrink hardsigmoid hardswish hardtanh leaky_relu logsigmoid mish relu6 selu silu softplus
+    softshrink softsign tanhshrink""".split()
 }
 BINARY: dict[str, Callable[..., Any]] = {
     name: getattr(torch, name)

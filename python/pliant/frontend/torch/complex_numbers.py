@@ -1,7 +1,8 @@
 """Complex tensors: pairs of real tensors, since Pliant has no complex data types.
 
-Operators that are linear or only rearrange elements are converted once for each part, with the converters of real tensors. All others
-are in ``TABLE``. Complex inputs and results of a program are real tensors with a last dim of size 2, as of ``torch.view_as_real``.
+Operators that are linear or only rearrange elements are converted once for each part, with the converters of real tensors. All
+others are in ``TABLE``. Complex inputs and results of a program are real tensors with a last dim of size 2, as of
+``torch.view_as_real``.
 """
 
 from __future__ import annotations
@@ -225,8 +226,8 @@ def fft_to_real(cx: FunctionImporter, x: Complex, dims: Sequence[int], normaliza
 
 
 LINEAR = frozenset(
-    """add.Tensor add.Scalar sub.Tensor sub.Scalar rsub.Tensor rsub.Scalar neg negative sum sum.dim_IntList mean mean.dim view reshape
-    _unsafe_view _reshape_alias flatten.using_ints squeeze squeeze.dim squeeze.dims unsqueeze expand permute transpose.int t
+    """add.Tensor add.Scalar sub.Tensor sub.Scalar rsub.Tensor rsub.Scalar neg negative sum sum.dim_IntList mean mean.dim view
+    reshape _unsafe_view _reshape_alias flatten.using_ints squeeze squeeze.dim squeeze.dims unsqueeze expand permute transpose.int t
     slice.Tensor select.int cat concat stack split.Tensor split_with_sizes flip roll repeat tile constant_pad_nd pad unfold diagonal
     select_scatter slice_scatter tril triu as_strided index.Tensor index_select gather take where.self alias detach clone contiguous
     cumsum trace diag_embed broadcast_to masked_fill.Scalar index_put lift_fresh_copy""".split()

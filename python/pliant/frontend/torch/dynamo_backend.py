@@ -1,7 +1,7 @@
 """The backend of ``torch.compile``: ``torch.compile(model, backend="pliant")``.
 
-AOTAutograd turns a graph into functional ones, for inference or for the forward and backward pass. Each is imported and compiled once,
-with a symbol for each dynamic dim. Operators that Pliant does not support run in torch, which a warning reports once.
+AOTAutograd turns a graph into functional ones, for inference or for the forward and backward pass. Each is imported and compiled
+once, with a symbol for each dynamic dim. Operators that Pliant does not support run in torch, which a warning reports once.
 """
 
 from __future__ import annotations

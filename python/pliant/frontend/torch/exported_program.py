@@ -36,19 +36,19 @@ def from_exported_program(
 ) -> IRModule:
     """Imports a program that ``torch.export.export`` returned. Its graph becomes the function ``main``.
 
-    The parameters of ``main`` are the tensors and sizes among the flattened inputs, with their names in the program. Dynamic dims are
-    symbols with the names of their ``Dim``, or with torch's own (``s77``). Bounds of dims are checked when the function is called;
-    sizes of 0 and 1 are allowed even if torch has traced larger ones.
+    The parameters of ``main`` are the tensors and sizes among the flattened inputs, with their names in the program. Dynamic dims
+    are symbols with the names of their ``Dim``, or with torch's own (``s77``). Bounds of dims are checked when the function is
+    called; sizes of 0 and 1 are allowed even if torch has traced larger ones.
 
     The result is a tuple with the flattened results, followed by the new values of mutated buffers and of mutated inputs. With
-    ``unwrap_unit_return_tuple``, a single result is returned without the tuple. With ``no_bind_return_tuple``, the tuple is not bound
-    to a variable.
+    ``unwrap_unit_return_tuple``, a single result is returned without the tuple. With ``no_bind_return_tuple``, the tuple is not
+    bound to a variable.
 
     Parameters and buffers are constants. With ``keep_params_as_input``, they are parameters after the inputs, and ``detach_params``
     returns them.
 
-    Raises ``UnsupportedError`` if the program contains unsupported operators or data types, with all of them and the source lines of
-    the model.
+    Raises ``UnsupportedError`` if the program contains unsupported operators or data types, with all of them and the source lines
+    of the model.
     """
     if not isinstance(exported_program, ExportedProgram):
         raise TypeError(f"expected the result of torch.export.export, got {type(exported_program).__name__}")

@@ -33,8 +33,8 @@ def from_fx(
     ``input_info`` has the shape and the data type of each input. A size is a number, or the name or variable of a symbolic dim.
     ``custom_convert_map`` must be empty: register operators with ``relax.op.register_op`` instead.
 
-    Raises ``UnsupportedError`` for unsupported operators, ``CompileError`` if torch cannot export the module, and ``TypeError`` for an
-    invalid ``input_info``.
+    Raises ``UnsupportedError`` for unsupported operators, ``CompileError`` if torch cannot export the module, and ``TypeError``
+    for an invalid ``input_info``.
     """
     if custom_convert_map:
         raise UnsupportedError("custom_convert_map is not supported: export the model with supported operators")

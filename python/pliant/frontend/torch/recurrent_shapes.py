@@ -1,7 +1,7 @@
 """Keeps the number of steps of recurrent layers symbolic while torch traces a module.
 
-torch infers the shapes of an LSTM by unrolling it, which fixes the number of steps. Inside :func:`symbolic_steps`, the shapes follow
-from the operands, as with ``torch.export._patches``, which replaces the same registrations.
+torch infers the shapes of an LSTM by unrolling it, which fixes the number of steps. Inside :func:`symbolic_steps`, the shapes
+follow from the operands, as with ``torch.export._patches``, which replaces the same registrations.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The conditions on sizes under which a traced program is valid (guards), as run-time checks.
 
-torch records a guard whenever tracing depends on sizes: in branches of the model, and in its own inference of shapes and strides. The
-former become checks. The latter are dropped: Pliant checks the shapes of all operators itself, and strides do not matter.
+torch records a guard whenever tracing depends on sizes: in branches of the model, and in its own inference of shapes and strides.
+The former become checks. The latter are dropped: Pliant checks the shapes of all operators itself, and strides do not matter.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ class TorchModel(Model):
     kinds, such as NumPy arrays. As in torch, inputs that the module mutates are overwritten, and the model keeps the new values of
     buffers (``buffers``).
 
-    A call raises ``TypeError`` if the structure of the arguments differs from that of the exported module, ``ValueError`` for another
-    value of an argument that is a constant of the program, and otherwise the errors of ``Model``.
+    A call raises ``TypeError`` if the structure of the arguments differs from that of the exported module, ``ValueError`` for
+    another value of an argument that is a constant of the program, and otherwise the errors of ``Model``.
     """
 
     def __new__(cls, executable: Executable, imported: ImportedProgram, shapes: str | None = None) -> TorchModel:

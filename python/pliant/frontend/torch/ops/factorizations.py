@@ -1,7 +1,7 @@
 """Factorizations of matrices, and the operators that use them: LU, Cholesky, QR, triangular systems, inverses and determinants.
 
-Each is a loop function over a batch of matrices, with the conventions of LAPACK: row pivots are counted from 1, ``info`` is the first
-column without a pivot or 0, and the diagonal of a triangular factor from Householder reflections may be negative.
+Each is a loop function over a batch of matrices, with the conventions of LAPACK: row pivots are counted from 1, ``info`` is the
+first column without a pivot or 0, and the diagonal of a triangular factor from Householder reflections may be negative.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Body = Callable[..., None]
 
 def _batched(cx: FunctionImporter, operands: Sequence[Any], ranks: Sequence[int], shapes: Sequence[Any], types: Sequence[str],
              body: Body, name: str) -> list[Any]:  # fmt: skip
-    """Emits a loop function over the leading dims. ``ranks`` are the ranks of the operands without them, and ``shapes`` the shapes of
-    the results without them."""
+    """Emits a loop function over the leading dims. ``ranks`` are the ranks of the operands without them, and ``shapes`` the shapes
+    of the results without them."""
     lead = cx.shape(operands[0])[: cx.rank(operands[0]) - ranks[0]]
     batch = math.prod(lead, start=1)
     flat = [cx.ops.reshape(x, [batch, *cx.shape(x)[cx.rank(x) - r :]]) for x, r in zip(operands, ranks, strict=True)]
@@ -164,8 +164,8 @@ def solve(cx: FunctionImporter, a: Any, y: Any, left: bool = True) -> list[Any]:
         return [_transposed(cx, solution), *rest]
     factors, pivots, info = lu(cx, a)
     lead = cx.shape(y)[:-2]
-    wide = [cx.ops.broadcast_to(x, [*lead, *cx.shape(x)[-r:]]) for x, r in ((factors, 2), (pivots, 1))]
-    return [_solve_with_factors(cx, *wide, y), factors, pivots, info]
+    wide, moved = (cx.ops.broadcast_to(x, [*lead, *cx.shape(x)[-r:]]) for x, r in ((factors, 2), (pivots, 1)))
+    return [_solve_with_factors(cx, wide, moved, y), factors, pivots, info]
 
 
 def solve_ex(cx: FunctionImporter, a: Any, y: Any, *, left: bool = True, check_errors: bool = False) -> list[Any]:

@@ -22,8 +22,8 @@ def true_positions(cx: FunctionImporter, mask: Any, count: Any) -> list[Any]:
 
 
 def selected_count(cx: FunctionImporter) -> Any:
-    """The size of the result that only this operator defines, the number of elements that a mask selects, or a new symbol if no size
-    of the program states it."""
+    """The size of the result that only this operator defines, the number of elements that a mask selects, or a new symbol if no
+    size of the program states it."""
     for dim in cx.out.shape:
         if cx.sizes.undefined(dim):
             cx.sizes.define(dim)

@@ -72,8 +72,8 @@ Window = Callable[..., tuple[list[Any], Any]]
 
 
 def _argmax_windows(cx: FunctionImporter, x: Any, dims: int, extents: list[Any], element: Callable[..., Any]) -> Any:
-    """The maximum of each window and its index in the flattened image. ``element(out, offset)`` returns the position of an element of
-    a window, and whether it exists."""
+    """The maximum of each window and its index in the flattened image. ``element(out, offset)`` returns the position of an element
+    of a window, and whether it exists."""
     shape = [cx.sizes.convert(d) for d in cx.out[0].shape]
     if len(shape) == dims + 1:
         shape = [1, *shape]

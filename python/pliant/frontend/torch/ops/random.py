@@ -25,9 +25,10 @@ def native_dropout(cx: FunctionImporter, x: Any, rate: float, train: bool | None
     return _in_torch(cx)
 
 
-GENERATORS = """rand randn randint randint.low rand_like randn_like randint_like randint_like.low_dtype randperm bernoulli bernoulli.p
-bernoulli.Tensor normal.Tensor_float normal.Tensor_Tensor normal.float_Tensor normal.float_float normal_functional uniform exponential
-multinomial poisson binomial cauchy geometric log_normal random random.from random.to rrelu_with_noise _standard_gamma"""
+GENERATORS = """rand randn randint randint.low rand_like randn_like randint_like randint_like.low_dtype randperm bernoulli
+bernoulli.p bernoulli.Tensor normal.Tensor_float normal.Tensor_Tensor normal.float_Tensor normal.float_float normal_functional
+uniform exponential multinomial poisson binomial cauchy geometric log_normal random random.from random.to rrelu_with_noise
+_standard_gamma"""
 
 TABLE: dict[str, Converter] = {
     **dict.fromkeys(GENERATORS.split(), _in_torch),

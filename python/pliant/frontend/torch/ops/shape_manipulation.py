@@ -289,8 +289,8 @@ def numel(cx: FunctionImporter, x: Any) -> Any:
     return math.prod(cx.shape(x))
 
 
-RESHAPES = """view reshape _unsafe_view _reshape_alias flatten.using_ints unflatten.int view_as reshape_as squeeze squeeze.dim squeeze.dims
-unsqueeze view_copy unsqueeze_copy squeeze_copy squeeze_copy.dim squeeze_copy.dims"""
+RESHAPES = """view reshape _unsafe_view _reshape_alias flatten.using_ints unflatten.int view_as reshape_as squeeze squeeze.dim
+squeeze.dims unsqueeze view_copy unsqueeze_copy squeeze_copy squeeze_copy.dim squeeze_copy.dims"""
 
 TABLE: dict[str, Converter] = {
     **dict.fromkeys(RESHAPES.split(), reshape),

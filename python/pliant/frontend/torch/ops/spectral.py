@@ -15,8 +15,8 @@ SWEEPS = 14
 
 
 def _rotation(builder: Any, numbers: Any, off: Any, difference: Any, dtype: str) -> None:
-    """Stores the cosine and the sine of the rotation that makes a 2 x 2 matrix diagonal: ``off`` beside the diagonal, whose elements
-    differ by ``difference``."""
+    """Stores the cosine and the sine of the rotation that makes a 2 x 2 matrix diagonal: ``off`` beside the diagonal, whose
+    elements differ by ``difference``."""
     zero, one = tir.const(0.0, dtype), tir.const(1.0, dtype)
     numbers[0], numbers[1] = one, zero
     with builder.if_scope(tir.Not(off.equal(zero))):
