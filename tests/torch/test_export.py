@@ -217,3 +217,24 @@ class Loop(nn.Module):
 def test_control_flow(kind: type[nn.Module]) -> None:
     inputs = [(sign * torch.rand(n, 2),) for n in (3, 1, 0) for sign in (1, -1)]
     check_module(kind(), (torch.ones(3, 2),), ({0: Dim("n")},), inputs)
+
+
+class Scan(nn.Module):
+    def forward(self, x: torch.Tensor, state: torch.Tensor) -> Any:
+        from torch._higher_order_ops.scan import scan
+
+        return scan(lambda c, v: (c * 0.5 + v, (c * v).sum(1)), state, x)
+
+
+class Map(nn.Module):
+    def forward(self, x: torch.Tensor, other: torch.Tensor) -> Any:
+        from torch._higher_order_ops.map import map as map_slices
+
+        return map_slices(lambda a, b: (a @ b.t()).relu(), x, other)
+
+
+@pytest.mark.parametrize("kind", [Scan, Map])
+def test_loops_over_slices(kind: type[nn.Module]) -> None:
+    steps, batch = Dim("steps"), Dim("batch")
+    inputs = [(torch.randn(t, b, 5), torch.randn(b, 5)) for t, b in ((2, 3), (1, 1), (6, 2))]
+    check_module(kind(), inputs[0], ({0: steps, 1: batch}, {0: batch}), inputs)
