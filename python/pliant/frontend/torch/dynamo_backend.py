@@ -25,6 +25,7 @@ from pliant.frontend.torch.function_importer import FunctionImporter
 from pliant.frontend.torch.graph_import import import_nodes, result_expr
 from pliant.frontend.torch.ops import is_supported
 from pliant.frontend.torch.symbolic_sizes import SymbolicSizes
+from pliant.frontend.torch.torch_model import as_tensor
 from pliant.frontend.torch.unsupported import Problems
 
 
@@ -130,8 +131,7 @@ def _boxed(model: Model, used: list[int], plan: list[Source]) -> Callable[..., A
             elif kind == "constant":
                 results.append(source)
             else:
-                value = outputs[source]
-                results.append(torch.from_dlpack(value) if hasattr(value, "__dlpack__") else value)
+                results.append(as_tensor(outputs[source]))
         return results
 
     run._boxed_call = True  # type: ignore[attr-defined]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
 from pliant._core import Executable, Model
+from pliant.error import CallError
 from pliant.frontend.torch.exported_program import ImportedProgram
 
 
@@ -37,6 +39,7 @@ class TorchModel(Model):
         self._complex_results = imported.complex_results
         self._in_spec = program.call_spec.in_spec
         self._out_spec = program.call_spec.out_spec
+        self._takes_tensors_only = _is_flat(self._in_spec)
         specs = [s for s in program.graph_signature.input_specs if s.kind is InputKind.USER_INPUT]
         self._argument_names = [s.arg.name for s in specs]
         self._constants = {
@@ -48,11 +51,11 @@ class TorchModel(Model):
         flat = self._flatten(args, kwargs)
         inputs = [flat[i] for i in self._inputs]
         as_torch = not inputs or any(isinstance(x, torch.Tensor) for x in inputs)
-        values = [*(_shared(x) for x in inputs), *self.buffers.values()]
+        values = [*(shared(x, self._argument_names[i]) for x, i in zip(inputs, self._inputs, strict=True)), *self.buffers.values()]
         limit = {} if timeout is None else {"timeout": timeout}
         results = list(super().__call__(*values, **limit))
         if as_torch:
-            results = [torch.from_dlpack(r) if hasattr(r, "__dlpack__") else r for r in results]
+            results = [as_tensor(r) for r in results]
             results = [torch.view_as_complex(r) if i in self._complex_results else r for i, r in enumerate(results)]
         count = len(results) - len(self._mutations)
         for (kind, target), value in zip(self._mutations, results[count:], strict=True):
@@ -61,6 +64,9 @@ class TorchModel(Model):
         return pytree.tree_unflatten(outputs, self._out_spec)
 
     def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        if self._takes_tensors_only and not kwargs and len(args) == len(self._argument_names):
+            if all(isinstance(a, torch.Tensor | np.ndarray) for a in args):
+                return list(args)
         if kwargs:
             names = self._in_spec.children()[1].context
             kwargs = {name: kwargs[name] for name in [*(n for n in names if n in kwargs), *(k for k in kwargs if k not in names)]}
@@ -85,9 +91,26 @@ class TorchModel(Model):
             self.buffers[target] = value
 
 
-def _shared(x: Any) -> Any:
-    """An argument in a form that shares its memory with Pliant."""
-    if isinstance(x, torch.Tensor):
-        x = x.detach() if x.requires_grad else x
-        return torch.view_as_real(x.resolve_conj()) if x.is_complex() else x
-    return x
+def _is_flat(spec: pytree.TreeSpec) -> bool:
+    """Whether the arguments are positional and none contains others."""
+    positional, named = spec.children()
+    return named.num_leaves == 0 and all(child.is_leaf() for child in positional.children())
+
+
+def shared(x: Any, name: str) -> Any:
+    """An argument in a form that shares its memory with Pliant.
+
+    Raises ``CallError`` for a tensor that is not in the memory of the CPU.
+    """
+    if not isinstance(x, torch.Tensor):
+        return x
+    if x.layout is not torch.strided or not x.device.type == "cpu":
+        what = f"on the device {x.device}: move it with .cpu()" if x.layout is torch.strided else f"of layout {x.layout}: use .to_dense()"
+        raise CallError(f"the argument {name} is a tensor {what}")
+    x = x.detach() if x.requires_grad else x
+    return torch.view_as_real(x.resolve_conj()) if x.is_complex() else x
+
+
+def as_tensor(value: Any) -> Any:
+    """A result as a tensor of torch that shares its memory. Numbers are returned unchanged."""
+    return torch.from_dlpack(value.__dlpack__()) if hasattr(value, "__dlpack__") else value
