@@ -24,7 +24,8 @@ from torch.export import Dim
 import pliant
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
-TOLERANCE = {"rtol": 1e-3, "atol": 1e-3}
+TOLERANCE = 1e-4
+"""The allowed difference, relative to the largest element: random weights make the results of some models large."""
 
 
 class FirstResult(torch.nn.Module):
@@ -160,13 +161,19 @@ def check(name: str, with_dynamo: bool) -> int:
         compiled = torch.compile(module, backend=backend, dynamic=True)
         with torch.no_grad(), any_size():
             for args in inputs:
-                same_results(_flat(compiled(*args)), _flat(module(*args)), TOLERANCE)
+                _compare(compiled(*args), module(*args))
         return statistics.compilations - before
     model = pliant.compile(module, inputs[0], dynamic_shapes=entry.shapes)
     with torch.no_grad():
         for args in inputs:
-            same_results(_flat(model(*args)), _flat(module(*args)), TOLERANCE)
+            _compare(model(*args), module(*args))
     return model.stats().compilations
+
+
+def _compare(actual: Any, expected: Any) -> None:
+    for a, e in zip(_flat(actual), _flat(expected), strict=True):
+        largest = float(e.abs().max()) if e.numel() else 1.0
+        same_results(a, e, {"rtol": 1e-3, "atol": TOLERANCE * max(1.0, largest)})
 
 
 def _flat(results: Any) -> list[torch.Tensor]:
