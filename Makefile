@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test runtime-library rust-example cross-test llvm llvm-packages llvm-test llvm-test-if-possible llvm-wheel check rust-test python-test models race asan asan-rust asan-python fuzz wheel bench bless docs deny clean
+.PHONY: demo test runtime-library rust-example cross-test llvm llvm-packages llvm-test llvm-test-if-possible llvm-wheel check rust-test python-test models race test-torch test-torch-if-possible asan asan-rust asan-python fuzz wheel bench bless docs deny clean
 
 # Embed a file of sentences with all-MiniLM-L6-v2, compiled once. Builds without link-time optimization, to be ready sooner; measure
 # with `make bench`.
@@ -79,6 +79,18 @@ rust-test:
 
 python-test: $(VENV)/.dev $(TEST_RUNTIME)
 	PLIANT_RUNTIME_LIBRARY=$(CURDIR)/$(TEST_RUNTIME) $(BIN)/python -m pytest tests/python --numprocesses auto --dist worksteal
+
+# The tests of the front end for PyTorch. They have an environment of their own, because PyTorch's wheels take 5 GB, and use the
+# extension module of the other Python tests.
+test-torch: $(VENV)/.dev $(VENV)/.torch
+	PYTHONPATH=$(CURDIR)/python $(VENV)/torch/bin/python -m pytest tests/torch
+
+# test-torch, skipped with a message where the disk is too small or PyTorch cannot be installed.
+test-torch-if-possible:
+	@if [ "$$(df --output=avail --block-size=1G . | tail -n 1)" -lt 20 ]; \
+	then echo "The tests of the PyTorch front end are skipped: less than 20 GB of disk space are free."; \
+	elif $(MAKE) $(VENV)/.torch; then $(MAKE) test-torch; \
+	else echo "The tests of the PyTorch front end are skipped: PyTorch cannot be installed."; fi
 
 # The synchronization of the worker team under loom, which explores all interleavings of the threads. Needs a separate build.
 models:
@@ -192,6 +204,12 @@ $(VENV)/.base: requirements.txt
 $(VENV)/.deny:
 	mkdir -p $(VENV)
 	cargo install cargo-deny --version 0.20.2 --locked --quiet --root $(VENV)/deny
+	touch $@
+
+# PyTorch and the packages of its models, in an environment of their own.
+$(VENV)/.torch: tests/torch/requirements.txt
+	$(PYTHON) -m venv $(VENV)/torch
+	$(VENV)/torch/bin/pip install --quiet --requirement tests/torch/requirements.txt
 	touch $@
 
 # The site generator, in an environment of its own.

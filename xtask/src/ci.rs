@@ -5,8 +5,16 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 /// The make targets to run, in order. The first failure ends the run.
-const TARGETS: &[&str] =
-    &["test", "rust-example", "llvm-test-if-possible", "deny", "docs", "models", "race"];
+const TARGETS: &[&str] = &[
+    "test",
+    "rust-example",
+    "llvm-test-if-possible",
+    "deny",
+    "docs",
+    "models",
+    "race",
+    "test-torch-if-possible",
+];
 
 /// How many tests passed, failed and were skipped, read from the output of the test programs.
 #[derive(Debug, Default, PartialEq, Eq)]
