@@ -29,7 +29,7 @@ def any_size() -> Any:
     are equal in the first call are separate symbols. The first call should have sizes of at least 2."""
     from torch.fx.experimental import _config
 
-    known = {"backed_size_oblivious": True, "use_duck_shape": False}
+    known = {"backed_size_oblivious": True}
     return _config.patch(**{name: value for name, value in known.items() if hasattr(_config, name)})
 
 
