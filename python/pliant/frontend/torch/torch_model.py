@@ -113,4 +113,4 @@ def shared(x: Any, name: str) -> Any:
 
 def as_tensor(value: Any) -> Any:
     """A result as a tensor of torch that shares its memory. Numbers are returned unchanged."""
-    return torch.from_dlpack(value.__dlpack__()) if hasattr(value, "__dlpack__") else value
+    return torch.from_dlpack(value.__dlpack__(max_version=(1, 0))) if hasattr(value, "__dlpack__") else value
