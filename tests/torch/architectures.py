@@ -138,9 +138,10 @@ ARCHITECTURES: dict[str, Architecture] = {
                  decoder_ffn_dim=64, max_position_embeddings=64),
     **{name: timm_model(name, fixed=size) for name, size in {"vit_tiny_patch16_224": 224, "deit_tiny_patch16_224": 224,
        "mixer_s32_224": 224, "levit_128s": 224, "mobilevit_xxs": 128, "pit_ti_224": 224, "poolformer_s12": 64, "coat_lite_tiny": 224,
-       "visformer_tiny": 224, "gmixer_24_224": 224, "dla34": 64}.items()},
+       "visformer_tiny": 224, "gmixer_24_224": 224, "dla34": 64,
+       "tf_mobilenetv3_small_minimal_100": 64}.items()},
     **{name: timm_model(name) for name in """resnest14d efficientnet_lite0 ghostnet_050 lcnet_050 hardcorenas_a repvgg_a0
-    tf_mobilenetv3_small_minimal_100 rexnet_100 edgenext_xx_small fbnetc_100""".split()},
+    rexnet_100 edgenext_xx_small fbnetc_100""".split()},
 }  # fmt: skip
 """The architectures, by name."""
 
