@@ -119,7 +119,7 @@ impl FunctionLowering<'_> {
             return;
         };
         let called = match func.expr(callee) {
-            ExprData::Extern(name) if func.str(*name).starts_with("vm.builtin.invoke_") => {
+            ExprData::Extern(name) if calls_first_operand(func.str(*name)) => {
                 func.list(args).first().copied()
             }
             ExprData::Var(_) => Some(callee),
@@ -170,7 +170,7 @@ impl FunctionLowering<'_> {
         };
         let args = func.list(args).to_vec();
         let args = match func.expr(callee) {
-            ExprData::Extern(name) if func.str(*name).starts_with("vm.builtin.invoke_") => args,
+            ExprData::Extern(name) if calls_first_operand(func.str(*name)) => args,
             ExprData::Extern(_) | ExprData::Global(_) => return None,
             _ => [callee].into_iter().chain(args).collect(),
         };
@@ -592,6 +592,16 @@ impl FunctionLowering<'_> {
     }
 }
 
+/// Whether a packed function is a VM builtin that calls its first operand.
+fn calls_first_operand(name: &str) -> bool {
+    matches!(
+        name,
+        "vm.builtin.invoke_closure"
+            | "vm.builtin.invoke_closure_tail"
+            | "vm.builtin.invoke_pure_closure"
+    )
+}
+
 /// Returns the description of a call's result for error messages; `None` if the callee has already checked the result.
 fn unchecked_result(func: &Function, binding: &Binding) -> Option<String> {
     let ExprData::Call { callee, args, .. } = func.expr(binding.value) else { return None };
@@ -607,9 +617,7 @@ fn unchecked_result(func: &Function, binding: &Binding) -> Option<String> {
     match func.expr(callee) {
         ExprData::Global(_) => None,
         ExprData::Extern(name) => match &**func.str(*name) {
-            name if name.starts_with("vm.builtin.invoke_") => {
-                func.list(*args).first().map(|&e| result_of(e))
-            }
+            name if calls_first_operand(name) => func.list(*args).first().map(|&e| result_of(e)),
             name if name.starts_with("vm.builtin.") => None,
             name => Some(format!("the result of packed function '{name}'")),
         },
