@@ -36,8 +36,8 @@ impl NgramPool<'_> {
         let wrong = || {
             let items = self.items.len();
             Problem::invalid(format!(
-                "'ngram_counts' must contain ascending start positions in 'pool_int64s', which has {items} elements, but contains \
-                 no valid range for the n-grams of length {length}"
+                "the start positions in 'ngram_counts' must ascend and be at most {items}, the number of elements of 'pool_int64s', \
+                 but the position for n-grams of length {length} does not"
             ))
         };
         let (Some(from), Some(to)) = (index(length - 1), index(length)) else {

@@ -211,9 +211,11 @@ fn index_map(ctx: &InferCtx<'_>, rank: Option<usize>) -> Result<IndexMap, InferE
         return Err(bad());
     }
     let inputs = parser.names.len();
-    if rank.is_some_and(|n| n != inputs) {
+    if let Some(rank) = rank.filter(|&rank| rank != inputs) {
         let x = ctx.operand_type_text(0);
-        return Err(ctx.error(format!("index_map takes {inputs} indices, but x is {x}")));
+        return Err(ctx.error(format!(
+            "index_map takes {inputs} indices, but must take {rank}, one for each dim of x: x is {x}"
+        )));
     }
     Ok(IndexMap { inputs, outputs })
 }
