@@ -27,7 +27,22 @@ class OnnxModel(Protocol):
         """Returns the model as bytes."""
 
 
-TorchProgram: TypeAlias = Any
+class TorchModule(Protocol):
+    """The protocol of a ``torch.nn.Module`` and of an ``ExportedProgram``."""
+
+    def named_parameters(self) -> Any:
+        """Returns the parameters with their names."""
+
+
+class TorchOnnxProgram(Protocol):
+    """The protocol of an ``ONNXProgram``, which ``torch.onnx.export`` returns."""
+
+    @property
+    def model_proto(self) -> Any:
+        """The ONNX model."""
+
+
+TorchProgram: TypeAlias = TorchModule | TorchOnnxProgram
 """A ``torch.nn.Module``, an ``ExportedProgram`` or an ``ONNXProgram``."""
 
 

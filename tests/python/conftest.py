@@ -11,7 +11,6 @@ import pytest
 import pliant
 
 NODE_TESTS = "onnx/test_conformance.py::test_conformance[node-"
-SIZES = (0, 1, 2, 3, 7, 8, 31, 64)
 
 
 @pytest.fixture

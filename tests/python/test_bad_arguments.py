@@ -59,7 +59,7 @@ def test_unknown_devices(ex: relax.Executable) -> None:
 def test_time_evaluator_rejects_zero_counts(ex: relax.Executable) -> None:
     vm = relax.VirtualMachine(ex)
     for arguments, name in (({"number": 0}, "number"), ({"repeat": 0}, "repeat")):
-        with pytest.raises(ValueError, match=f"{name} must be at least 1"):
+        with pytest.raises(ValueError, match=f"'{name}' must be at least 1"):
             vm.time_evaluator("main", **arguments)(X, X)  # type: ignore[arg-type]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import SIZES
+from symbol_sizes import SIZES
 
 import pliant
 from pliant import relax, te

@@ -142,5 +142,5 @@ def test_other_platforms_are_rejected(triple: str, tmp_path: Path) -> None:
 def test_programs_for_another_architecture_are_not_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CC", raising=False)
     other = "aarch64" if os.uname().machine == "x86_64" else "x86_64"
-    with pytest.raises(pliant.UnsupportedError, match="cannot link"):
+    with pytest.raises(pliant.UnsupportedError, match="requires a C compiler for this target"):
         pliant.export_library(pliant.compile(increment), tmp_path / "m.so", target_triple=f"{other}-unknown-linux-gnu")

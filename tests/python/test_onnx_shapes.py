@@ -96,7 +96,7 @@ def test_torch_style_dim_declarations() -> None:
 
 @pytest.mark.parametrize(
     ("declared", "part"),
-    [({"z": {0: "n"}}, "there is no input 'z'"), ({"x": {5: "n"}}, "dynamic_shapes declares dim 5 of input 'x', but the input has only 3 dims")],
+    [({"z": {0: "n"}}, "names the input 'z', but the model has no input 'z'"), ({"x": {5: "n"}}, "dynamic_shapes declares dim 5 of input 'x', but the input has only 3 dims")],
 )
 def test_invalid_declarations_are_reported(declared: dict[str, dict[int, str]], part: str) -> None:
     with pytest.raises(pliant.CompileError, match=part):

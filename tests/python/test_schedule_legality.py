@@ -333,7 +333,7 @@ REJECTED: list[tuple[Any, Callable[[Schedule], object], str]] = [
     (two_inputs, lambda s: s.reverse_compute_at(s.get_block("C"), loop(s, "X")), "the block 'D' writes 'D'"),
     (two_inputs, lambda s: s.reverse_compute_inline(s.get_block("C")), "exactly one temporary"),
     (two_readers, lambda s: s.reverse_compute_inline(s.get_block("C")), "the block 'D' uses a buffer"),
-    (two_writers, lambda s: s.reverse_compute_at(s.get_block("C"), loop(s, "X")), "the block 'X2' writes 'X'"),
+    (two_writers, lambda s: s.reverse_compute_at(s.get_block("C"), loop(s, "X")), "the block 'X2' writes its operand 'X' outside of this loop"),
     (two_writers, tail_then_reverse, "writes its operand 'X' outside of this loop"),
     (larger_temporary, lambda s: s.reverse_compute_inline(s.get_block("C")), "must equal the dims of its operand 'X'"),
     (stencil_of_sums, recompute_then_decompose, "would run only once"),

@@ -360,7 +360,7 @@ def external_data_of_another_length() -> ModelProto:
     return external("w.bin", offset="0", length="18446744073709551615")
 
 
-@attack("bytes 18446744073709551608")
+@attack("18446744073709551608")
 def external_data_whose_end_overflows() -> ModelProto:
     return external("raw_data_too_short.onnx", offset="18446744073709551608")
 

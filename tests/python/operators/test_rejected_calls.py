@@ -83,7 +83,7 @@ CALLS: list[tuple[tuple[str, ...], str, str]] = [
     ((F, F, F), "R.multinomial_from_uniform(x, y, z)", "integers"),
     ((F, F, I), "R.multinomial_from_uniform(x, y, z)", "(n, 1)"),
     ((F,), "R.vision.get_valid_counts(x)", "3 dims"),
-    ((ROWS,), "R.vision.get_valid_counts(x, score_index=6)", "score_index 6 is out of range"),
+    ((ROWS,), "R.vision.get_valid_counts(x, score_index=6)", "score_index is 6, which is out of range"),
     ((ROWS, V, I), "R.vision.non_max_suppression(x, y, z)", "integers"),
     ((ROWS, ROWS, S), "R.vision.all_class_non_max_suppression(x, y, z, z, z)", "integers"),
     ((ROWS, F, ROWS), "R.vision.multibox_transform_loc(x, y, z)", "must have the shapes"),

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from pliant._core import Model
+from pliant._compiled_model import Model
 from pliant.error import CompileError
 from pliant.frontend.torch.exported_program import SMALLEST_TRACED_SIZE, ImportedProgram, import_program
 from pliant.frontend.torch.example_inputs import enlarged_examples

@@ -9,7 +9,8 @@ import torch
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
-from pliant._core import Executable, Model
+from pliant._compiled_model import Model
+from pliant._core import Executable
 from pliant.error import CallError
 from pliant.frontend.torch.exported_program import ImportedProgram
 

@@ -392,7 +392,7 @@ REFUSED: list[Refused] = [
     Refused("resize3d_rank", (image,), "R.image.resize3d(x, (2, 2, 2))", "data must have 5 dims"),
     Refused("col2im_rank", (image,), "R.image.col2im(x, (2, 2))", "data must have 5 dims for images of 2 spatial dims"),
     Refused("col2im_strides", (image,), "R.image.col2im(x, (2,), strides=[1, 1])", "data must have 3 dims"),
-    Refused("resize2d_size", (image,), "R.image.resize2d(x, (2, 2, 2))", "size has 3 values, but must have 1 or 2"),
+    Refused("resize2d_size", (image,), "R.image.resize2d(x, (2, 2, 2))", "operand 'size' has 3 values, but must have 1 or 2"),
     Refused("resize2d_negative", (image,), "R.image.resize2d(x, (2, -2))", "the size -2 in size is negative"),
     Refused(
         "resize2d_empty", (x(1, 1, 0, 2),), "R.image.resize2d(x, (2, 2))", "data has no elements to resize along spatial dim 0"
