@@ -58,32 +58,38 @@ def _scaled(cx: FunctionImporter, x: Any, alpha: Any, dtype: str) -> Any:
 
 
 def add(cx: FunctionImporter, a: Any, b: Any, alpha: Any = 1, **_: Any) -> Any:
+    """Converts ``add`` to ``a + alpha * b`` in the promoted type. The sum of bools is their logical or."""
     dtype = cx.promoted_type(a, b)
     left, right = cx.tensor(a, dtype), _scaled(cx, b, alpha, dtype)
     return cx.ops.logical_or(left, right) if dtype == "bool" else cx.ops.add(left, right)
 
 
 def subtract(cx: FunctionImporter, a: Any, b: Any, alpha: Any = 1, **_: Any) -> Any:
+    """Converts ``sub`` to ``a - alpha * b`` in the promoted type."""
     dtype = cx.promoted_type(a, b)
     return cx.ops.subtract(cx.tensor(a, dtype), _scaled(cx, b, alpha, dtype))
 
 
 def reverse_subtract(cx: FunctionImporter, a: Any, b: Any, alpha: Any = 1) -> Any:
+    """Converts ``rsub`` to ``b - alpha * a``."""
     return subtract(cx, b, a, alpha)
 
 
 def multiply(cx: FunctionImporter, a: Any, b: Any) -> Any:
+    """Converts ``mul`` in the promoted type. The product of bools is their logical and."""
     dtype = cx.promoted_type(a, b)
     left, right = cx.tensor(a, dtype), cx.tensor(b, dtype)
     return cx.ops.logical_and(left, right) if dtype == "bool" else cx.ops.multiply(left, right)
 
 
 def divide(cx: FunctionImporter, a: Any, b: Any) -> Any:
+    """Converts ``div`` without rounding. Integers and bools become floats first, since Relax truncates integer quotients."""
     dtype = _float_type(cx, a, b)
     return cx.ops.divide(cx.tensor(a, dtype), cx.tensor(b, dtype))
 
 
 def divide_mode(cx: FunctionImporter, a: Any, b: Any, *, rounding_mode: str | None) -> Any:
+    """Converts ``div`` with a rounding mode: ``None``, ``"trunc"`` or ``"floor"``. With rounding, integers stay integers."""
     if rounding_mode is None:
         return divide(cx, a, b)
     if rounding_mode == "floor":
@@ -93,6 +99,7 @@ def divide_mode(cx: FunctionImporter, a: Any, b: Any, *, rounding_mode: str | No
 
 
 def floor_divide(cx: FunctionImporter, a: Any, b: Any) -> Any:
+    """Converts ``floor_divide``. Float quotients derive from ``fmod``, as in torch, and are infinite or NaN for a divisor of 0."""
     left, right = cx.promote(a, b)
     if not is_float(cx.dtype(left)):
         return cx.ops.floor_divide(left, right)
@@ -112,6 +119,7 @@ def floor_divide(cx: FunctionImporter, a: Any, b: Any) -> Any:
 
 
 def remainder(cx: FunctionImporter, a: Any, b: Any) -> Any:
+    """Converts ``remainder``. A result other than 0 has the sign of the divisor ``b``."""
     left, right = cx.promote(a, b)
     if not is_float(cx.dtype(left)):
         return cx.ops.floor_mod(left, right)
@@ -125,6 +133,7 @@ def remainder(cx: FunctionImporter, a: Any, b: Any) -> Any:
 
 
 def fmod(cx: FunctionImporter, a: Any, b: Any) -> Any:
+    """Converts ``fmod``. A result other than 0 has the sign of the dividend ``a``; integer quotients are truncated."""
     left, right = cx.promote(a, b)
     if is_float(cx.dtype(left)):
         return _broadcast(cx, te.fmod, left, right, name="fmod")
@@ -133,6 +142,7 @@ def fmod(cx: FunctionImporter, a: Any, b: Any) -> Any:
 
 
 def power(cx: FunctionImporter, a: Any, b: Any) -> Any:
+    """Converts ``pow``. The constant exponents 2, 1, 0.5 and -0.5 become a product, the base itself, ``sqrt`` and ``rsqrt``."""
     dtype = cx.promoted_type(a, b)
     if isinstance(b, PYTHON_NUMBER) and cx.is_tensor(a):
         x = cx.tensor(a, dtype)
@@ -148,10 +158,12 @@ def power(cx: FunctionImporter, a: Any, b: Any) -> Any:
 
 
 def float_power(cx: FunctionImporter, a: Any, b: Any) -> Any:
+    """Converts ``float_power``, which computes in float64 whatever the types of the operands are."""
     return cx.ops.power(cx.tensor(a, "float64"), cx.tensor(b, "float64"))
 
 
 def copysign(cx: FunctionImporter, a: Any, b: Any) -> Any:
+    """Converts ``copysign`` in floats. The sign bit of ``b`` counts, also that of -0.0 and NaN."""
     dtype = _float_type(cx, a, b)
     return _broadcast(cx, te.copysign, cx.tensor(a, dtype), cx.tensor(b, dtype), name="copysign")
 
@@ -185,6 +197,8 @@ def _logical(name: str) -> Converter:
 
 
 def xlogy(cx: FunctionImporter, a: Any, b: Any) -> Any:
+    """Converts ``xlogy``, ``a * log(b)``. The result is 0 where ``a`` is 0, unless ``b`` is NaN."""
+
     def formula(x: Any, y: Any) -> Any:
         zero = tir.const(0.0, x.dtype)
         product = tir.Select(x.equal(zero), zero, x * te.log(y))
@@ -194,6 +208,8 @@ def xlogy(cx: FunctionImporter, a: Any, b: Any) -> Any:
 
 
 def logaddexp2(cx: FunctionImporter, a: Any, b: Any) -> Any:
+    """Converts ``logaddexp2`` without overflow. Equal operands, which may be infinite, result in ``a + 1``."""
+
     def formula(x: Any, y: Any) -> Any:
         high, low = te.max(x, y), te.min(x, y)
         scale = tir.const(1 / math.log(2), x.dtype)
@@ -203,11 +219,13 @@ def logaddexp2(cx: FunctionImporter, a: Any, b: Any) -> Any:
 
 
 def where(cx: FunctionImporter, condition: Any, a: Any, b: Any) -> Any:
+    """Converts ``where``. Both alternatives have their promoted type. A condition of integers selects ``a`` if nonzero."""
     left, right = cx.promote(a, b)
     return cx.ops.where(cx.cast(condition, "bool"), left, right)
 
 
 def clamp(cx: FunctionImporter, x: Any, low: Any = None, high: Any = None) -> Any:
+    """Converts ``clamp`` with bounds that are tensors, numbers or ``None``. NaN propagates, and ``high`` wins if ``low > high``."""
     dtype = cx.promoted_type(x, low, high)
     x = cx.tensor(x, dtype)
     if low is not None:
@@ -216,10 +234,12 @@ def clamp(cx: FunctionImporter, x: Any, low: Any = None, high: Any = None) -> An
 
 
 def masked_fill(cx: FunctionImporter, x: Any, mask: Any, value: Any) -> Any:
+    """Converts ``masked_fill``. The fill value is a number or scalar tensor, and is converted to the type of ``x``."""
     return cx.ops.where(mask, cx.tensor(value, cx.dtype(x)), x)
 
 
 def lerp(cx: FunctionImporter, start: Any, end: Any, weight: Any) -> Any:
+    """Converts ``lerp``. Weights of at least 0.5 interpolate from ``end``, so that a weight of 1 results in exactly ``end``."""
     dtype = cx.promoted_type(start, end)
     start, end, weight = (cx.tensor(v, dtype) for v in (start, end, weight))
     difference = cx.ops.subtract(end, start)
@@ -240,11 +260,13 @@ def _multiply_add(combine: str) -> Converter:
 
 
 def ldexp(cx: FunctionImporter, a: Any, b: Any) -> Any:
+    """Converts ``ldexp`` to ``a * exp2(b)`` in floats. As in torch, ``exp2(b)`` may overflow where the product would not."""
     dtype = _float_type(cx, a, b)
     return cx.ops.multiply(cx.tensor(a, dtype), elementwise(cx, te.exp2, cx.tensor(b, dtype), name="exp2"))
 
 
 def prelu(cx: FunctionImporter, x: Any, weight: Any) -> Any:
+    """Converts ``prelu``. A weight vector with several elements has one per channel (axis 1); other weights are broadcast."""
     rank, count = cx.rank(x), cx.shape(weight)
     if count != [1] and cx.rank(weight) == 1 and rank > 1:
         weight = cx.ops.reshape(weight, [1, count[0]] + [1] * (rank - 2))
@@ -255,6 +277,7 @@ def prelu(cx: FunctionImporter, x: Any, weight: Any) -> Any:
 
 
 def heaviside(cx: FunctionImporter, x: Any, values: Any) -> Any:
+    """Converts ``heaviside``. Elements equal to 0 result in ``values``, positive ones in 1, negative ones and NaN in 0."""
     dtype = cx.dtype(x)
     zero = cx.tensor(0, dtype)
     positive = cx.cast(cx.ops.greater(x, zero), dtype)
@@ -262,6 +285,7 @@ def heaviside(cx: FunctionImporter, x: Any, values: Any) -> Any:
 
 
 def isclose(cx: FunctionImporter, a: Any, b: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    """Converts ``isclose``. Equal infinities are close; integers are compared in float64, and bools must be equal."""
     close = cx.ops.equal(a, b)
     dtype = cx.dtype(a)
     if dtype == "bool":
@@ -277,7 +301,9 @@ def isclose(cx: FunctionImporter, a: Any, b: Any, rtol: float, atol: float, equa
     return cx.ops.logical_or(close, near)
 
 
-def shift(name: str) -> Converter:
+def _shift(name: str) -> Converter:
+    """The converter of shifts of integers to the Relax operator ``name``. Shifts of floats are not supported."""
+
     def convert(cx: FunctionImporter, a: Any, b: Any) -> Any:
         left, right = cx.promote(a, b)
         if is_float(cx.dtype(left)):
@@ -330,10 +356,10 @@ TABLE: dict[str, Converter] = {
     "logical_and": _logical("logical_and"),
     "logical_or": _logical("logical_or"),
     "logical_xor": _logical("logical_xor"),
-    **_overloads("bitwise_left_shift", shift("bitwise_left_shift"), "Tensor Tensor_Scalar Scalar_Tensor"),
-    **_overloads("__lshift__", shift("bitwise_left_shift")),
-    **_overloads("bitwise_right_shift", shift("bitwise_right_shift"), "Tensor Tensor_Scalar Scalar_Tensor"),
-    **_overloads("__rshift__", shift("bitwise_right_shift")),
+    **_overloads("bitwise_left_shift", _shift("bitwise_left_shift"), "Tensor Tensor_Scalar Scalar_Tensor"),
+    **_overloads("__lshift__", _shift("bitwise_left_shift")),
+    **_overloads("bitwise_right_shift", _shift("bitwise_right_shift"), "Tensor Tensor_Scalar Scalar_Tensor"),
+    **_overloads("__rshift__", _shift("bitwise_right_shift")),
     **_overloads("where", where, "self ScalarSelf ScalarOther Scalar"),
     **_overloads("clamp clip", clamp, "default Tensor"),
     **_overloads("clamp_min", lambda cx, x, low: clamp(cx, x, low), "default Tensor"),

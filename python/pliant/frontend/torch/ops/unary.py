@@ -84,19 +84,23 @@ _ERFINV_TAIL = (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 
 
 
 def absolute(cx: FunctionImporter, x: Any) -> Any:
+    """Converts ``abs``. Bools are returned unchanged."""
     return x if cx.dtype(x) == "bool" else cx.ops.abs(x)
 
 
 def square(cx: FunctionImporter, x: Any) -> Any:
+    """Converts ``square`` to a product. Bools are returned unchanged."""
     return x if cx.dtype(x) == "bool" else cx.ops.multiply(x, x)
 
 
 def reciprocal(cx: FunctionImporter, x: Any) -> Any:
+    """Converts ``reciprocal`` to a division. Integers become floats first, so that the reciprocal of 0 is infinite."""
     x = cx.as_float(x)
     return cx.ops.divide(cx.tensor(1.0, cx.dtype(x)), x)
 
 
 def round_decimals(cx: FunctionImporter, x: Any, *, decimals: int) -> Any:
+    """Converts ``round.decimals``, with ties to even. Negative ``decimals`` round to powers of ten. Integers are unchanged."""
     if decimals == 0 or not is_float(cx.dtype(x)):
         return cx.ops.round(x)
     factor = cx.tensor(10.0 ** abs(decimals), cx.dtype(x))
@@ -105,6 +109,7 @@ def round_decimals(cx: FunctionImporter, x: Any, *, decimals: int) -> Any:
 
 
 def sign(cx: FunctionImporter, x: Any) -> Any:
+    """Converts ``sign`` and ``sgn``. The sign of NaN is 0, whereas Relax keeps NaN. Bools are returned unchanged."""
     if cx.dtype(x) == "bool":
         return x
     if not is_float(cx.dtype(x)):
@@ -114,6 +119,7 @@ def sign(cx: FunctionImporter, x: Any) -> Any:
 
 
 def signbit(cx: FunctionImporter, x: Any) -> Any:
+    """Converts ``signbit``, which is true for -0.0 and for NaN with a sign bit, and false for bools."""
     if is_float(cx.dtype(x)):
         one = cx.tensor(1.0, cx.dtype(x))
         from pliant.frontend.torch.ops.binary import copysign
@@ -124,7 +130,9 @@ def signbit(cx: FunctionImporter, x: Any) -> Any:
     return cx.ops.less(x, cx.tensor(0, cx.dtype(x)))
 
 
-def infinite_with_sign(positive: bool) -> Converter:
+def _infinite_with_sign(positive: bool) -> Converter:
+    """The converter of ``isposinf`` or ``isneginf``, which are false for all integers and bools."""
+
     def convert(cx: FunctionImporter, x: Any) -> Any:
         if not is_float(cx.dtype(x)):
             return cx.ops.zeros_like(x, dtype="bool")
@@ -134,18 +142,22 @@ def infinite_with_sign(positive: bool) -> Converter:
 
 
 def isnan(cx: FunctionImporter, x: Any) -> Any:
+    """Converts ``isnan``, which is false for all integers and bools."""
     return cx.ops.isnan(x) if is_float(cx.dtype(x)) else cx.ops.zeros_like(x, dtype="bool")
 
 
 def bitwise_not(cx: FunctionImporter, x: Any) -> Any:
+    """Converts ``bitwise_not``, which is the logical negation of bools."""
     return cx.ops.logical_not(x) if cx.dtype(x) == "bool" else cx.ops.bitwise_not(x)
 
 
 def fraction(cx: FunctionImporter, x: Any) -> Any:
+    """Converts ``frac`` to ``x - trunc(x)``, which has the sign of ``x``."""
     return cx.ops.subtract(x, cx.ops.trunc(x))
 
 
 def nan_to_num(cx: FunctionImporter, x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+    """Converts ``nan_to_num``. Defaults are 0 and the finite limits of the data type. Integers are returned unchanged."""
     dtype = cx.dtype(x)
     if not is_float(dtype):
         return x
@@ -169,14 +181,18 @@ def angle(cx: FunctionImporter, x: Any) -> Any:
 
 
 def gelu(cx: FunctionImporter, x: Any, *, approximate: str = "none") -> Any:
+    """Converts ``gelu``. The exact formula uses ``erf``; ``approximate="tanh"`` selects the approximation."""
     return cx.ops.nn.gelu_tanh(x) if approximate == "tanh" else cx.ops.nn.gelu(x)
 
 
 def leaky_relu(cx: FunctionImporter, x: Any, slope: float) -> Any:
+    """Converts ``leaky_relu``, which multiplies negative elements by ``slope``."""
     return cx.ops.nn.leakyrelu(x, alpha=float(slope))
 
 
 def elu(cx: FunctionImporter, x: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    """Converts ``elu``. Elements up to 0 become ``scale * alpha * (exp(input_scale * x) - 1)``, without cancellation near 0."""
+
     def formula(v: Any) -> Any:
         negative = _expm1(v * _const(input_scale, v)) * _const(alpha * scale, v)
         return tir.Select(v > _const(0.0, v), v * _const(scale, v), negative)
@@ -185,10 +201,12 @@ def elu(cx: FunctionImporter, x: Any, alpha: float, scale: float, input_scale: f
 
 
 def celu(cx: FunctionImporter, x: Any, alpha: float) -> Any:
+    """Converts ``celu`` to ``elu`` with an input scale of ``1 / alpha``."""
     return elu(cx, x, alpha, 1.0, 1.0 / alpha)
 
 
 def softplus(cx: FunctionImporter, x: Any, beta: float, threshold: float) -> Any:
+    """Converts ``softplus``, which returns ``x`` where ``beta * x`` exceeds ``threshold``."""
     return cx.ops.nn.softplus(x, beta=float(beta), threshold=float(threshold))
 
 
@@ -201,23 +219,29 @@ def clamp_range(cx: FunctionImporter, x: Any, low: Any, high: Any) -> Any:
 
 
 def hardtanh(cx: FunctionImporter, x: Any, low: Any, high: Any) -> Any:
+    """Converts ``hardtanh``. NaN stays NaN."""
     return clamp_range(cx, x, low, high)
 
 
 def hardsigmoid(cx: FunctionImporter, x: Any) -> Any:
+    """Converts ``hardsigmoid`` to ``clamp(x + 3, 0, 6) / 6``."""
     dtype = cx.dtype(x)
     return cx.ops.divide(clamp_range(cx, cx.ops.add(x, cx.tensor(3.0, dtype)), 0.0, 6.0), cx.tensor(6.0, dtype))
 
 
 def hardswish(cx: FunctionImporter, x: Any) -> Any:
+    """Converts ``hardswish`` to ``x * hardsigmoid(x)``."""
     return cx.ops.multiply(x, hardsigmoid(cx, x))
 
 
 def mish(cx: FunctionImporter, x: Any) -> Any:
+    """Converts ``mish`` to ``x * tanh(softplus(x))``."""
     return cx.ops.multiply(x, cx.ops.tanh(cx.ops.nn.softplus(x)))
 
 
 def log_sigmoid(cx: FunctionImporter, x: Any) -> Any:
+    """Converts ``log_sigmoid`` to ``min(x, 0) - log1p(exp(-abs(x)))``, which does not overflow."""
+
     def formula(v: Any) -> Any:
         zero = _const(0.0, v)
         return te.min(v, zero) - te.log1p(te.exp(-tir.abs(v)))
@@ -226,17 +250,21 @@ def log_sigmoid(cx: FunctionImporter, x: Any) -> Any:
 
 
 def threshold(cx: FunctionImporter, x: Any, limit: Any, value: Any) -> Any:
+    """Converts ``threshold``. Elements up to ``limit`` become ``value``; NaN stays NaN."""
     dtype = cx.dtype(x)
     return cx.ops.where(cx.ops.less_equal(x, cx.tensor(limit, dtype)), cx.tensor(value, dtype), x)
 
 
 def hardshrink(cx: FunctionImporter, x: Any, limit: float) -> Any:
+    """Converts ``hardshrink``. Elements from ``-limit`` to ``limit`` become 0; NaN stays NaN."""
     dtype = cx.dtype(x)
     inside = cx.ops.less_equal(cx.ops.abs(x), cx.tensor(limit, dtype))
     return cx.ops.where(inside, cx.tensor(0.0, dtype), x)
 
 
 def softshrink(cx: FunctionImporter, x: Any, limit: float) -> Any:
+    """Converts ``softshrink``, which moves elements towards 0 by ``limit``, but not beyond 0. NaN stays NaN."""
+
     def formula(v: Any) -> Any:
         zero, bound = _const(0.0, v), _const(limit, v)
         shrunk = tir.Select(v > bound, v - bound, tir.Select(v < -bound, v + bound, v * zero))
@@ -246,6 +274,7 @@ def softshrink(cx: FunctionImporter, x: Any, limit: float) -> Any:
 
 
 def logit(cx: FunctionImporter, x: Any, eps: float | None) -> Any:
+    """Converts ``logit``. Elements are clamped to ``eps`` and ``1 - eps``. Without ``eps``, those outside of 0 to 1 become NaN."""
     x = cx.as_float(x)
     if eps is not None:
         x = clamp_range(cx, x, eps, 1.0 - eps)
@@ -253,11 +282,13 @@ def logit(cx: FunctionImporter, x: Any, eps: float | None) -> Any:
 
 
 def glu(cx: FunctionImporter, x: Any, dim: int) -> Any:
+    """Converts ``glu``: multiplies the first half along a dim by the sigmoid of the second half."""
     value, gate = cx.fields(cx.ops.split(x, 2, axis=cx.axis(x, dim)))
     return cx.ops.multiply(value, cx.ops.sigmoid(gate))
 
 
 def identity(cx: FunctionImporter, x: Any, *_: Any, **__: Any) -> Any:
+    """Converts operators that return their operand, such as ``clone``. The importer converts the data type of the result."""
     return x
 
 
@@ -294,8 +325,8 @@ TABLE: dict[str, Converter] = {
     "round.decimals": round_decimals,
     **_names("sign sgn", sign),
     "signbit": signbit,
-    "isposinf": infinite_with_sign(True),
-    "isneginf": infinite_with_sign(False),
+    "isposinf": _infinite_with_sign(True),
+    "isneginf": _infinite_with_sign(False),
     "isnan": isnan,
     "bitwise_not": bitwise_not,
     "frac": fraction,
