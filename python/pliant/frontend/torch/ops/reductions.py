@@ -47,10 +47,12 @@ def total(name: str) -> Converter:
 
 
 def mean(cx: FunctionImporter, x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """Converts ``mean``. Integers become floats after ``dtype`` is applied."""
     return reduce(cx, "mean", cx.as_float(_typed(cx, x, dtype)), dim, keepdim)
 
 
 def nansum(cx: FunctionImporter, x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """Converts ``nansum``, in which NaN counts as 0."""
     return total("sum")(cx, _without_nan(cx, x), dim, keepdim, dtype=dtype)
 
 
@@ -59,6 +61,7 @@ def _without_nan(cx: FunctionImporter, x: Any) -> Any:
 
 
 def nanmean(cx: FunctionImporter, x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """Converts ``nanmean``. NaN counts neither in the sum nor in the number of elements; the mean of NaN only is NaN."""
     x = cx.as_float(_typed(cx, x, dtype))
     numbers = cx.cast(cx.ops.logical_not(cx.ops.isnan(x)), cx.dtype(x))
     return cx.ops.divide(reduce(cx, "sum", _without_nan(cx, x), dim, keepdim), reduce(cx, "sum", numbers, dim, keepdim))
@@ -86,7 +89,9 @@ def extremum_with_index(name: str) -> Converter:
     return convert
 
 
-def index_of_extremum(name: str) -> Converter:
+def _index_of_extremum(name: str) -> Converter:
+    """The converter of ``argmax`` or ``argmin``: the first extremum or first NaN, in the flattened tensor without ``dim``."""
+
     def convert(cx: FunctionImporter, x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
         if cx.rank(x) == 0:
             return cx.tensor(0, "int64")
@@ -100,6 +105,7 @@ def index_of_extremum(name: str) -> Converter:
 
 
 def aminmax(cx: FunctionImporter, x: Any, *, dim: int | None = None, keepdim: bool = False) -> Any:
+    """Converts ``aminmax`` to a minimum and a maximum, over all dims without ``dim``. Both are NaN if any element is."""
     return reduce(cx, "min", x, dim, keepdim), reduce(cx, "max", x, dim, keepdim)
 
 
@@ -113,6 +119,7 @@ def logical(name: str) -> Converter:
 
 
 def count_nonzero(cx: FunctionImporter, x: Any, dim: Any = None) -> Any:
+    """Converts ``count_nonzero`` to a sum of int64. NaN counts as nonzero."""
     return reduce(cx, "sum", cx.cast(cx.cast(x, "bool"), "int64"), dim, False)
 
 
@@ -157,6 +164,7 @@ def _unbiased(root: bool, with_mean: bool) -> Converter:
 
 
 def logsumexp(cx: FunctionImporter, x: Any, dim: Any, keepdim: bool = False) -> Any:
+    """Converts ``logsumexp``. A finite maximum is subtracted before ``exp``, so that it does not overflow."""
     x = cx.as_float(x)
     if cx.rank(x) == 0:
         return x
@@ -172,6 +180,7 @@ def logsumexp(cx: FunctionImporter, x: Any, dim: Any, keepdim: bool = False) -> 
 
 
 def vector_norm(cx: FunctionImporter, x: Any, order: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """Converts ``linalg_vector_norm`` of any order: 0 counts nonzero elements, and infinite orders take extrema of magnitudes."""
     x = cx.cast(x, dtype_name(dtype)) if dtype is not None else cx.as_float(x)
     kind = cx.dtype(x)
     order = 2 if order is None else order
@@ -191,10 +200,12 @@ def vector_norm(cx: FunctionImporter, x: Any, order: Any = 2, dim: Any = None, k
 
 
 def norm(cx: FunctionImporter, x: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """Converts the overloads of ``norm`` without ``dtype``. Matrices have vector norms, too; ``p=None`` stands for 2."""
     return vector_norm(cx, x, p, dim, keepdim, dtype=dtype)
 
 
 def norm_with_dtype(cx: FunctionImporter, x: Any, p: Any, *rest: Any, dtype: Any = None) -> Any:
+    """Converts the overloads of ``norm`` with ``dtype``, to which the operand is converted before the reduction."""
     return vector_norm(cx, x, p, *rest, dtype=dtype)
 
 
@@ -252,6 +263,7 @@ def pair_distances(cx: FunctionImporter, x: Any, p: float = 2.0) -> Any:
 
 
 def trace(cx: FunctionImporter, x: Any) -> Any:
+    """Converts ``trace`` of a matrix, which need not be square. Integers and bools are summed in int64."""
     x = _typed(cx, x, None)
 
     def compute(a: Any) -> Any:
@@ -285,8 +297,8 @@ TABLE: dict[str, Converter] = {
     "min": extremum("min"),
     "max.dim": extremum_with_index("max"),
     "min.dim": extremum_with_index("min"),
-    "argmax": index_of_extremum("argmax"),
-    "argmin": index_of_extremum("argmin"),
+    "argmax": _index_of_extremum("argmax"),
+    "argmin": _index_of_extremum("argmin"),
     "aminmax": aminmax,
     **_dim_overloads("any", logical("max"), "default dim dims"),
     **_dim_overloads("all", logical("min"), "default dim dims"),

@@ -59,6 +59,7 @@ def _scan_extremum(a: Any, largest: bool) -> Any:
 
 
 def logcumsumexp(cx: FunctionImporter, x: Any, dim: int) -> Any:
+    """Converts ``logcumsumexp`` to a scan of ``logaddexp``, which does not overflow. Sums of equal infinities are infinite."""
     if cx.rank(x) == 0:
         return x
     axis, rank = cx.axis(x, dim), cx.rank(x)

@@ -25,32 +25,39 @@ def _sorted(cx: FunctionImporter, x: Any, dim: int, descending: bool) -> Any:
 
 
 def sort(cx: FunctionImporter, x: Any, dim: int = -1, descending: bool = False) -> Any:
+    """Converts ``sort``. The sort is stable, and NaN is larger than all numbers. Returns the values and their int64 indices."""
     return _sorted(cx, x, dim, descending)
 
 
 def sort_stable(cx: FunctionImporter, x: Any, *, stable: Any = None, dim: int = -1, descending: bool = False) -> Any:
+    """Converts ``sort.stable``. ``stable`` is ignored: all sorts are stable."""
     return _sorted(cx, x, dim, descending)
 
 
 def argsort(cx: FunctionImporter, x: Any, dim: int = -1, descending: bool = False) -> Any:
+    """Converts ``argsort``. The sort is stable, and NaN is larger than all numbers."""
     return _sorted(cx, x, dim, descending)[1]
 
 
 def argsort_stable(cx: FunctionImporter, x: Any, *, stable: Any = None, dim: int = -1, descending: bool = False) -> Any:
+    """Converts ``argsort.stable``. ``stable`` is ignored: all sorts are stable."""
     return _sorted(cx, x, dim, descending)[1]
 
 
 def msort(cx: FunctionImporter, x: Any) -> Any:
+    """Converts ``msort``, which sorts along the first dim in ascending order."""
     return _sorted(cx, x, 0, False)[0]
 
 
 def topk(cx: FunctionImporter, x: Any, k: Any, dim: int = -1, largest: bool = True, in_order: bool = True) -> Any:
+    """Converts ``topk``. NaN is larger than all numbers. Results are sorted even without ``in_order``; indices are int64."""
     if cx.rank(x) == 0:
         return x, cx.tensor(0, "int64")
     return cx.fields(cx.ops.topk(x, k, axis=cx.axis(x, dim), largest=largest, dtype="int64", nan_is_largest=True))
 
 
 def kthvalue(cx: FunctionImporter, x: Any, k: Any, dim: int = -1, keepdim: bool = False) -> Any:
+    """Converts ``kthvalue``: the k-th smallest element, counted from 1, and its index. NaN is larger than all numbers."""
     if cx.rank(x) == 0:
         return x, cx.tensor(0, "int64")
     axis = cx.axis(x, dim)

@@ -127,6 +127,7 @@ def zeta(cx: FunctionImporter, s: Any, q: Any) -> Any:
 
 
 def polygamma(cx: FunctionImporter, order: int, x: Any) -> Any:
+    """Converts ``polygamma``: order 0 to ``digamma``, and higher orders to the Hurwitz zeta function."""
     if order == 0:
         return _wide(_digamma, "digamma")(cx, x)
     factor = (1 if order % 2 else -1) * math.factorial(order)
