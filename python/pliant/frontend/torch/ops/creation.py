@@ -15,27 +15,33 @@ def _filled(cx: FunctionImporter, value: Any) -> Any:
     return cx.ops.full(cx.out_shape, cx.tensor(value, dtype), dtype)
 
 
-def constant_filled(value: float) -> Converter:
+def _constant_filled(value: float) -> Converter:
+    """The converter of operators that create tensors of one number. ``empty`` tensors are filled with 0."""
     return lambda cx, *_, **__: _filled(cx, value)
 
 
 def full(cx: FunctionImporter, _: Any, value: Any, **__: Any) -> Any:
+    """Converts ``full`` and ``full_like``. The value, a number or size, is converted to the type of the result."""
     return _filled(cx, value)
 
 
 def new_full(cx: FunctionImporter, _: Any, __: Any, value: Any, **___: Any) -> Any:
+    """Converts ``new_full``, whose value is the third operand."""
     return _filled(cx, value)
 
 
 def fill(cx: FunctionImporter, _: Any, value: Any) -> Any:
+    """Converts ``fill`` to a new tensor. The value is a number or a tensor of one element."""
     return _filled(cx, cx.ops.reshape(value, []) if cx.is_tensor(value) else value)
 
 
 def scalar_tensor(cx: FunctionImporter, value: Any, **_: Any) -> Any:
+    """Converts ``scalar_tensor`` of a number or size."""
     return cx.tensor(value, cx.out_dtype)
 
 
 def arange(cx: FunctionImporter, *bounds: Any, **_: Any) -> Any:
+    """Converts ``arange`` to ``start + i * step`` in the type of the result. The size is that which torch inferred."""
     start, end, step = {1: (0, *bounds, 1), 2: (*bounds, 1), 3: bounds}[len(bounds)]
     dtype = cx.out_dtype
     del end  # The number of elements is that of the result.
@@ -53,6 +59,7 @@ def _sequence(cx: FunctionImporter, element: Any, name: str) -> Any:
 
 
 def linspace(cx: FunctionImporter, start: Any, end: Any, steps: Any, **_: Any) -> Any:
+    """Converts ``linspace``. The second half counts back from ``end``, which is exact; tensor bounds count from ``start`` only."""
     dtype = cx.out_dtype
     kind = dtype if is_float(dtype) and dtype in ("float32", "float64") else "float64"
     (size,) = cx.out_shape
@@ -74,12 +81,14 @@ def linspace(cx: FunctionImporter, start: Any, end: Any, steps: Any, **_: Any) -
 
 
 def logspace(cx: FunctionImporter, start: Any, end: Any, steps: Any, base: float = 10.0, **_: Any) -> Any:
+    """Converts ``logspace`` to powers of ``base``, which are computed in float64."""
     kind = "float64"
     exponents = cx.cast(linspace(cx, start, end, steps), kind)
     return cx.ops.power(cx.tensor(base, kind), exponents)
 
 
 def eye(cx: FunctionImporter, *_: Any, **__: Any) -> Any:
+    """Converts ``eye``. The numbers of rows and columns are those that torch inferred, and may be symbolic."""
     n, m = cx.out_shape
     dtype = cx.out_dtype
     return cx.cast(cx.ops.eye(n, m, 0, "uint8" if dtype == "bool" else dtype), dtype)
@@ -98,19 +107,21 @@ def triangle_indices(upper: bool) -> Converter:
 
 
 def complex_part_is_zero(cx: FunctionImporter, x: Any) -> Any:
+    """Converts ``imag`` of a real tensor to zeros."""
     return cx.ops.zeros_like(x)
 
 
 def copy(cx: FunctionImporter, x: Any, source: Any, *_: Any) -> Any:
+    """Converts ``copy``: broadcasts ``source`` to the shape of ``x`` and converts it to the type of ``x``."""
     return cx.ops.broadcast_to(cx.cast(source, cx.dtype(x)), cx.out_shape)
 
 
 TABLE: dict[str, Converter] = {
     **dict.fromkeys(
         "zeros zeros_like new_zeros empty.memory_format empty_like new_empty empty_strided new_empty_strided empty_permuted zero".split(),
-        constant_filled(0),
+        _constant_filled(0),
     ),
-    **dict.fromkeys("ones ones_like new_ones".split(), constant_filled(1)),
+    **dict.fromkeys("ones ones_like new_ones".split(), _constant_filled(1)),
     **dict.fromkeys("full full_like".split(), full),
     "new_full": new_full,
     **dict.fromkeys("fill.Scalar fill.Tensor".split(), fill),

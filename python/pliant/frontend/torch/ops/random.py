@@ -16,10 +16,12 @@ def _in_torch(cx: FunctionImporter, *_: Any, **__: Any) -> Any:
 
 
 def dropout(cx: FunctionImporter, x: Any, rate: float, train: bool) -> Any:
+    """Converts ``dropout`` to a call of torch in training, and to the identity in inference or if ``rate`` is 0."""
     return _in_torch(cx) if train and rate != 0.0 else x
 
 
 def native_dropout(cx: FunctionImporter, x: Any, rate: float, train: bool | None) -> Any:
+    """Converts ``native_dropout`` like ``dropout``. Also returns the mask of kept elements. ``train=None`` means training."""
     if train is False or rate == 0.0:
         return x, cx.ops.ones_like(x, dtype="bool")
     return _in_torch(cx)

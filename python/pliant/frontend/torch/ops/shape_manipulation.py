@@ -21,14 +21,17 @@ def reshape(cx: FunctionImporter, x: Any, *_: Any, **__: Any) -> Any:
 
 
 def expand(cx: FunctionImporter, x: Any, *_: Any, **__: Any) -> Any:
+    """Converts ``expand`` and ``broadcast_to``. The shape is that which torch inferred, so that sizes of -1 are resolved."""
     return cx.ops.broadcast_to(x, cx.out_shape)
 
 
 def permute(cx: FunctionImporter, x: Any, dims: Sequence[int]) -> Any:
+    """Converts ``permute``. ``dims`` may be negative; a scalar is returned unchanged."""
     return cx.ops.permute_dims(x, [cx.axis(x, d) for d in dims]) if dims else x
 
 
 def transpose(cx: FunctionImporter, x: Any, a: int, b: int) -> Any:
+    """Converts ``transpose`` and its aliases, which exchange two dims. A scalar is returned unchanged."""
     axes = list(range(cx.rank(x)))
     if axes:
         a, b = cx.axis(x, a), cx.axis(x, b)
@@ -37,10 +40,12 @@ def transpose(cx: FunctionImporter, x: Any, a: int, b: int) -> Any:
 
 
 def matrix_transpose(cx: FunctionImporter, x: Any) -> Any:
+    """Converts ``t`` and ``numpy_T``: exchanges the dims of a matrix. Tensors of other ranks are returned unchanged."""
     return transpose(cx, x, 0, 1) if cx.rank(x) == 2 else x
 
 
 def slice_dim(cx: FunctionImporter, x: Any, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1) -> Any:
+    """Converts ``slice``. Bounds are resolved as in Python and may be symbolic. A slice of the whole dim is ``x`` itself."""
     axis = cx.axis(x, dim)
     size = cx.shape(x)[axis]
     start = 0 if start is None else start
@@ -60,6 +65,7 @@ def _position(cx: FunctionImporter, x: Any, axis: int, index: Any) -> Any:
 
 
 def select(cx: FunctionImporter, x: Any, dim: int, index: Any) -> Any:
+    """Converts ``select``, which removes the dim. The index is a constant, which may be negative, a size or a scalar tensor."""
     axis = cx.axis(x, dim)
     if cx.is_tensor(index) or not isinstance(index, int):
         return cx.ops.take(x, cx.tensor(index, "int64"), axis=axis)
@@ -69,6 +75,7 @@ def select(cx: FunctionImporter, x: Any, dim: int, index: Any) -> Any:
 
 
 def concatenate(cx: FunctionImporter, tensors: Sequence[Any], dim: int = 0) -> Any:
+    """Converts ``cat`` in the promoted type. Empty vectors are ignored beside tensors of any rank, as in torch."""
     dtype = cx.promoted_type(*tensors)
     # torch accepts and ignores empty vectors beside tensors of any rank.
     parts = [t for t in tensors if not (cx.rank(t) == 1 and cx.shape(t) == [0])] or tensors[:1]
@@ -77,16 +84,19 @@ def concatenate(cx: FunctionImporter, tensors: Sequence[Any], dim: int = 0) -> A
 
 
 def stack(cx: FunctionImporter, tensors: Sequence[Any], dim: int = 0) -> Any:
+    """Converts ``stack`` in the promoted type. A negative ``dim`` counts from the end of the dims of the result."""
     dtype = cx.promoted_type(*tensors)
     rank = cx.rank(tensors[0]) + 1
     return cx.ops.stack([cx.cast(t, dtype) for t in tensors], axis=dim + rank if dim < 0 else dim)
 
 
 def split_sections(cx: FunctionImporter, x: Any, sizes: Sequence[Any], dim: int = 0) -> Any:
+    """Converts ``split_with_sizes``. The sizes are those of the results, which torch inferred."""
     return _parts(cx, x, [m.shape[cx.axis(x, dim)] for m in cx.out], cx.axis(x, dim))
 
 
 def split(cx: FunctionImporter, x: Any, size: Any, dim: int = 0) -> Any:
+    """Converts ``split``, ``chunk`` and ``tensor_split``. The sizes are those of the results, which torch inferred."""
     return split_sections(cx, x, [], dim)
 
 
@@ -105,6 +115,7 @@ def _parts(cx: FunctionImporter, x: Any, sizes: Sequence[Any], axis: int) -> lis
 
 
 def unbind(cx: FunctionImporter, x: Any, dim: int = 0) -> Any:
+    """Converts ``unbind`` to one result per index of the dim, which the results lack."""
     axis = cx.axis(x, dim)
     parts = _parts(cx, x, [1] * len(cx.out), axis)
     shape = [d for i, d in enumerate(cx.shape(x)) if i != axis]
@@ -112,10 +123,12 @@ def unbind(cx: FunctionImporter, x: Any, dim: int = 0) -> Any:
 
 
 def flip(cx: FunctionImporter, x: Any, dims: Sequence[int]) -> Any:
+    """Converts ``flip``. A scalar is returned unchanged."""
     return cx.ops.flip(x, [cx.axis(x, d) for d in dims]) if dims and cx.rank(x) else x
 
 
 def roll(cx: FunctionImporter, x: Any, shifts: Any, dims: Any = ()) -> Any:
+    """Converts ``roll``. Shifts are modulo the size, to higher indices. Without ``dims``, the flattened tensor is rolled."""
     shifts = shifts if isinstance(shifts, list) else [shifts]
     if not dims:
         flat = cx.ops.flatten(x)
@@ -137,19 +150,23 @@ def _roll_dim(cx: FunctionImporter, x: Any, shift: Any, axis: int) -> Any:
 
 
 def repeat(cx: FunctionImporter, x: Any, repeats: Sequence[Any]) -> Any:
+    """Converts ``repeat`` to Relax's ``tile``: repeats the whole tensor. Additional leading repeats add dims."""
     return cx.ops.tile(x, list(repeats)) if repeats else x
 
 
 def tile(cx: FunctionImporter, x: Any, repeats: Sequence[Any]) -> Any:
+    """Converts ``tile``. Fewer repeats than dims refer to the last dims."""
     return repeat(cx, x, [1] * (cx.rank(x) - len(repeats)) + list(repeats))
 
 
 def repeat_interleave(cx: FunctionImporter, x: Any, repeats: Any, dim: int | None = None, **_: Any) -> Any:
+    """Converts ``repeat_interleave`` by one number. Elements repeat one by one, in the flattened tensor without ``dim``."""
     axis = None if dim is None else cx.axis(x, dim)
     return cx.ops.repeat(x, repeats, axis=axis)
 
 
 def squeeze(cx: FunctionImporter, x: Any, *_: Any) -> Any:
+    """Removes dims of size 1 by a reshape to the shape that torch inferred."""
     return cx.ops.reshape(x, cx.out_shape)
 
 
@@ -172,10 +189,12 @@ def _pad_with(mode: str) -> Converter:
 
 
 def constant_pad(cx: FunctionImporter, x: Any, widths: Sequence[Any], value: Any = 0) -> Any:
+    """Converts ``constant_pad_nd``. ``widths`` begins with the last dim; ``value`` must be a constant."""
     return pad(cx, x, widths, "constant", value)
 
 
 def unfold(cx: FunctionImporter, x: Any, dim: int, size: int, step: int) -> Any:
+    """Converts ``Tensor.unfold``: windows of ``size`` elements every ``step`` elements, whose elements are the new last dim."""
     axis = cx.axis(x, dim)
     shape = cx.out_shape
     if cx.rank(x) == 0:
@@ -188,6 +207,7 @@ def unfold(cx: FunctionImporter, x: Any, dim: int, size: int, step: int) -> Any:
 
 
 def diagonal(cx: FunctionImporter, x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """Converts ``diagonal``, which becomes the last dim. Positive offsets are above the main diagonal, negative ones below."""
     first, second = cx.axis(x, dim1), cx.axis(x, dim2)
     shape = cx.out_shape
     row, column = max(-offset, 0), max(offset, 0)
@@ -201,6 +221,7 @@ def diagonal(cx: FunctionImporter, x: Any, offset: int = 0, dim1: int = 0, dim2:
 
 
 def diag_embed(cx: FunctionImporter, x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """Converts ``diag_embed``. The last dim becomes a diagonal of matrices of zeros, whose dims are ``dim1`` and ``dim2``."""
     rank = cx.rank(x) + 1
     first, second = dim1 % rank, dim2 % rank
     shape = cx.out_shape
@@ -216,6 +237,7 @@ def diag_embed(cx: FunctionImporter, x: Any, offset: int = 0, dim1: int = -2, di
 
 
 def diagonal_scatter(cx: FunctionImporter, x: Any, source: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """Converts ``diagonal_scatter``: replaces a diagonal by ``source``, whose last dim is along the diagonal."""
     first, second = cx.axis(x, dim1), cx.axis(x, dim2)
     row, column = max(-offset, 0), max(offset, 0)
 
@@ -229,6 +251,7 @@ def diagonal_scatter(cx: FunctionImporter, x: Any, source: Any, offset: int = 0,
 
 
 def select_scatter(cx: FunctionImporter, x: Any, source: Any, dim: int, index: Any) -> Any:
+    """Converts ``select_scatter``: replaces the slice at an index, which may be negative, by ``source``, which lacks the dim."""
     axis = cx.axis(x, dim)
     position = _position(cx, x, axis, index)
     source = cx.ops.expand_dims(cx.cast(source, cx.dtype(x)), axis)
@@ -236,6 +259,7 @@ def select_scatter(cx: FunctionImporter, x: Any, source: Any, dim: int, index: A
 
 
 def slice_scatter(cx: FunctionImporter, x: Any, source: Any, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1) -> Any:
+    """Converts ``slice_scatter``. A ``source`` of the shape of ``x`` replaces all of it."""
     axis = cx.axis(x, dim)
     size = cx.shape(x)[axis]
     end = size if end is None or (isinstance(end, int) and end >= UNBOUNDED) else end
@@ -250,6 +274,7 @@ def _triangle(name: str) -> Converter:
 
 
 def pixel_unshuffle(cx: FunctionImporter, x: Any, factor: int) -> Any:
+    """Converts ``pixel_unshuffle``. Blocks of ``factor * factor`` pixels become channels; any number of leading dims."""
     *lead, c, h, w = cx.shape(x)
     x = cx.ops.reshape(x, [*lead, c, h // factor, factor, w // factor, factor])
     n = len(lead)
@@ -258,6 +283,7 @@ def pixel_unshuffle(cx: FunctionImporter, x: Any, factor: int) -> Any:
 
 
 def channel_shuffle(cx: FunctionImporter, x: Any, groups: int) -> Any:
+    """Converts ``channel_shuffle``: exchanges the groups of channels (axis 1) and the channels in a group."""
     n, c, *rest = cx.shape(x)
     x = cx.ops.reshape(x, [n, groups, c // groups, *rest])
     x = cx.ops.permute_dims(x, [0, 2, 1, *range(3, 3 + len(rest))])
@@ -277,15 +303,18 @@ def as_strided(cx: FunctionImporter, x: Any, size: Sequence[Any], stride: Sequen
 
 
 def meshgrid(cx: FunctionImporter, tensors: Sequence[Any], *, indexing: str = "ij") -> Any:
+    """Converts ``meshgrid`` to one tensor per vector. ``indexing="xy"`` exchanges the first two dims."""
     return cx.fields(cx.ops.meshgrid(list(tensors), indexing=indexing))
 
 
 def broadcast_tensors(cx: FunctionImporter, tensors: Sequence[Any]) -> Any:
+    """Converts ``broadcast_tensors``. The common shape is that which torch inferred."""
     shapes = [[cx.sizes.convert(d) for d in m.shape] for m in cx.out]
     return [cx.ops.broadcast_to(t, s) for t, s in zip(tensors, shapes, strict=True)]
 
 
 def numel(cx: FunctionImporter, x: Any) -> Any:
+    """Converts ``numel`` to an int or a symbolic size, not to a tensor."""
     return math.prod(cx.shape(x))
 
 
