@@ -76,6 +76,7 @@ def _permuted(cx: FunctionImporter, x: Any, axes: list[int]) -> Any:
 
 
 def index(cx: FunctionImporter, x: Any, indices: Sequence[Any]) -> Any:
+    """Converts ``index.Tensor``. A mask stands for the index vectors of its true elements. Negative indices count from the end."""
     masks = any(_is_mask(cx, i) for i in indices)
     count = selected_count(cx) if masks else None
     indices = _expanded(cx, indices, count)
@@ -89,6 +90,7 @@ def index(cx: FunctionImporter, x: Any, indices: Sequence[Any]) -> Any:
 
 
 def index_put(cx: FunctionImporter, x: Any, indices: Sequence[Any], values: Any, accumulate: bool = False, *_: Any) -> Any:
+    """Converts ``index_put``. ``values`` is broadcast, and added with ``accumulate``. Filling by one mask is a ``where``."""
     dtype = cx.dtype(x)
     values = cx.cast(values, dtype)
     masks = [i for i in indices if _is_mask(cx, i)]
@@ -115,6 +117,7 @@ def index_put(cx: FunctionImporter, x: Any, indices: Sequence[Any], values: Any,
 
 
 def gather(cx: FunctionImporter, x: Any, dim: int, positions: Any, **_: Any) -> Any:
+    """Converts ``gather``. Scalar operands and empty index tensors of another rank are accepted, as in torch."""
     if cx.rank(x) == 0:
         return cx.ops.broadcast_to(x, cx.shape(positions))
     if cx.rank(positions) == 0:
@@ -148,12 +151,14 @@ REDUCTIONS = {"sum": "add", "prod": "mul", "mean": "mean", "amax": "max", "amin"
 
 
 def scatter(cx: FunctionImporter, x: Any, dim: int, positions: Any, source: Any, *, reduce: str = "update") -> Any:
+    """Converts ``scatter``. ``source`` may be a number. Elements are replaced unless ``reduce`` is ``"add"`` or ``"multiply"``."""
     if not cx.is_tensor(source) or cx.rank(source) != cx.rank(positions):
         source = cx.ops.broadcast_to(cx.tensor(source, cx.dtype(x)), cx.shape(positions))
     return _scatter(cx, x, dim, positions, source, REDUCTIONS.get(reduce, reduce))
 
 
 def scatter_add(cx: FunctionImporter, x: Any, dim: int, positions: Any, source: Any) -> Any:
+    """Converts ``scatter_add``. Elements of ``source`` beyond the shape of the index tensor are not read."""
     return _scatter(cx, x, dim, positions, source, "add")
 
 
@@ -175,6 +180,7 @@ def _neutral(cx: FunctionImporter, reduction: str, dtype: str) -> Any:
 def scatter_reduce(
     cx: FunctionImporter, x: Any, dim: int, positions: Any, source: Any, reduce: str, *, include_self: bool = True
 ) -> Any:
+    """Converts ``scatter_reduce``. Without ``include_self``, elements that an index reaches do not count themselves."""
     dtype, reduction = cx.dtype(x), REDUCTIONS[reduce]
     positions = positions if cx.rank(positions) else _vector(cx, positions)
     integer_mean = reduction == "mean" and not is_float(dtype)
@@ -194,6 +200,7 @@ def scatter_reduce(
 
 
 def index_select(cx: FunctionImporter, x: Any, dim: int, positions: Any) -> Any:
+    """Converts ``index_select``. A scalar ``positions`` is a vector of one element, so that the dim remains."""
     if cx.rank(x) == 0:
         return cx.ops.reshape(x, cx.out_shape)
     return cx.ops.take(x, _vector(cx, positions), axis=cx.axis(x, dim))
@@ -223,6 +230,7 @@ def _index_write(reduction: str) -> Converter:
 def index_reduce(
     cx: FunctionImporter, x: Any, dim: int, positions: Any, source: Any, reduce: str, *, include_self: bool = True
 ) -> Any:
+    """Converts ``index_reduce`` to ``scatter_reduce``, with one index for each slice of ``source`` along the dim."""
     axis, sizes = cx.axis(x, dim), cx.shape(source)
     if not sizes:
         x, source, sizes = _vector(cx, x), _vector(cx, source), [1]
@@ -246,10 +254,12 @@ def index_fill(cx: FunctionImporter, x: Any, dim: int, positions: Any, value: An
 
 
 def take(cx: FunctionImporter, x: Any, positions: Any) -> Any:
+    """Converts ``take`` from the flattened tensor. Negative indices count from the end."""
     return cx.ops.take(cx.ops.flatten(x), positions, axis=0)
 
 
 def take_along_dim(cx: FunctionImporter, x: Any, positions: Any, dim: int | None = None) -> Any:
+    """Converts ``take_along_dim``. Dims other than ``dim`` are broadcast; without ``dim``, both operands are flattened."""
     if dim is None:
         return cx.ops.take(cx.ops.flatten(x), cx.ops.flatten(positions), axis=0)
     axis = cx.axis(x, dim)
@@ -264,6 +274,7 @@ def take_along_dim(cx: FunctionImporter, x: Any, positions: Any, dim: int | None
 
 
 def put(cx: FunctionImporter, x: Any, positions: Any, source: Any, accumulate: bool = False) -> Any:
+    """Converts ``put`` to elements of the flattened tensor, which are replaced, or added to with ``accumulate``."""
     flat = cx.ops.index_put(
         cx.ops.flatten(x), [cx.ops.flatten(positions)], cx.ops.flatten(cx.cast(source, cx.dtype(x))), accumulate=accumulate
     )
@@ -271,6 +282,7 @@ def put(cx: FunctionImporter, x: Any, positions: Any, source: Any, accumulate: b
 
 
 def masked_select(cx: FunctionImporter, x: Any, mask: Any) -> Any:
+    """Converts ``masked_select`` to a vector whose size is known only at run time. ``x`` and ``mask`` are broadcast."""
     shape = cx.shape(cx.ops.where(mask, x, x))
     x, mask = (cx.ops.flatten(cx.ops.broadcast_to(v, shape)) for v in (x, mask))
     (positions,) = true_positions(cx, mask, selected_count(cx))
@@ -278,6 +290,7 @@ def masked_select(cx: FunctionImporter, x: Any, mask: Any) -> Any:
 
 
 def masked_scatter(cx: FunctionImporter, x: Any, mask: Any, source: Any) -> Any:
+    """Converts ``masked_scatter``. If ``source`` has too few elements, which is an error in torch, its last one is repeated."""
     shape = cx.shape(x)
     mask = cx.ops.broadcast_to(mask, shape)
     order = cx.ops.cumsum(cx.cast(cx.ops.flatten(mask), "int64"), axis=0)
@@ -287,10 +300,12 @@ def masked_scatter(cx: FunctionImporter, x: Any, mask: Any, source: Any) -> Any:
 
 
 def nonzero(cx: FunctionImporter, x: Any) -> Any:
+    """Converts ``nonzero`` and ``argwhere`` to one row of indices per nonzero element, whereas Relax has one row per dim."""
     return cx.ops.permute_dims(cx.ops.nonzero(x), [1, 0])
 
 
 def nonzero_static(cx: FunctionImporter, x: Any, *, size: int, fill_value: int = -1) -> Any:
+    """Converts ``nonzero_static`` to ``size`` rows: those of the first nonzero elements, then rows of ``fill_value``."""
     found = nonzero(cx, x)
     rank = cx.rank(x)
     count = tir.Var(cx.builder.get_unique_name("count"), "int64")
@@ -350,16 +365,19 @@ def histogram_of_counts(cx: FunctionImporter, x: Any, bins: int = 100, low: Any 
 
 
 def embedding(cx: FunctionImporter, weight: Any, positions: Any, *_: Any) -> Any:
+    """Converts ``embedding``. Its other operands, such as ``padding_idx``, only affect gradients and are ignored."""
     return cx.ops.take(weight, positions, axis=0)
 
 
 def one_hot(cx: FunctionImporter, x: Any, classes: Any = -1) -> Any:
+    """Converts ``one_hot``, which needs a number of classes. An index out of range, an error in torch, results in zeros."""
     if isinstance(classes, int) and classes < 0:
         raise UnsupportedError("one_hot without num_classes is not supported: pass the number of classes")
     return cx.ops.one_hot(x, cx.tensor(1, "int64"), cx.tensor(0, "int64"), classes, axis=-1)
 
 
 def bucketize(cx: FunctionImporter, x: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
+    """Converts ``bucketize`` in the promoted type. With ``right``, boundaries equal to an element precede it. NaN is last."""
     dtype = cx.promoted_type(x, boundaries)
     x, boundaries = cx.tensor(x, dtype), cx.cast(boundaries, dtype)
     return cx.ops.bucketize(x, boundaries, out_int32=out_int32, right=right)
@@ -369,6 +387,7 @@ def searchsorted(
     cx: FunctionImporter, boundaries: Any, x: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
     sorter: Any = None,
 ) -> Any:  # fmt: skip
+    """Converts ``searchsorted``. Boundaries with rows of their own are searched linearly. NaN follows all numbers."""
     right = right or side == "right"
     dtype = cx.promoted_type(x, boundaries)
     boundaries, x = cx.cast(boundaries, dtype), cx.tensor(x, dtype)
@@ -407,6 +426,7 @@ def item(cx: FunctionImporter, x: Any) -> Any:
 
 
 def assert_scalar(cx: FunctionImporter, condition: Any, message: str) -> None:
+    """Converts ``_assert_scalar`` to a run-time check of a condition over sizes, unless it provably holds."""
     if cx.is_tensor(condition):
         raise UnsupportedError("checks of the values of tensors are not supported")
     cx.check(condition, message)
