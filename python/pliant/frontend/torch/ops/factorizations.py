@@ -100,6 +100,7 @@ def _substitute(builder: Any, b: Any, a: Any, x: Any, sizes: tuple[Any, Any], up
 
 
 def solve_triangular(cx: FunctionImporter, a: Any, y: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
+    """Converts ``linalg_solve_triangular``: ``a x = y``, or ``x a = y`` without ``left``. Batch dims are broadcast."""
     if not left:
         moved = solve_triangular(cx, _transposed(cx, a), _transposed(cx, y), upper=not upper, unitriangular=unitriangular)
         return _transposed(cx, moved)
@@ -147,6 +148,7 @@ def _solve_with_factors(cx: FunctionImporter, factors: Any, pivots: Any, y: Any)
 
 
 def lu_solve(cx: FunctionImporter, factors: Any, pivots: Any, y: Any, *, left: bool = True, adjoint: bool = False) -> Any:
+    """Converts ``linalg_lu_solve``. Without ``left`` or with ``adjoint``, the factors are multiplied and factorized again."""
     factors, y = _same_batch(cx, factors, y)
     pivots = cx.ops.broadcast_to(pivots, [*cx.shape(factors)[:-2], cx.shape(pivots)[-1]])
     if left and not adjoint:
@@ -169,6 +171,7 @@ def solve(cx: FunctionImporter, a: Any, y: Any, left: bool = True) -> list[Any]:
 
 
 def solve_ex(cx: FunctionImporter, a: Any, y: Any, *, left: bool = True, check_errors: bool = False) -> list[Any]:
+    """Converts ``_linalg_solve_ex``. ``y`` may be a batch of vectors. Returns the solution, LU factors, pivots and ``info``."""
     vector = cx.rank(y) == 1 or (cx.rank(y) == cx.rank(a) - 1 and len(cx.out[0].shape) == cx.rank(y))
     right = cx.ops.expand_dims(y, cx.rank(y)) if vector else y
     a, right = _same_batch(cx, a, right)
@@ -177,6 +180,7 @@ def solve_ex(cx: FunctionImporter, a: Any, y: Any, *, left: bool = True, check_e
 
 
 def inverse(cx: FunctionImporter, x: Any, **_: Any) -> list[Any]:
+    """Converts ``linalg_inv_ex``. Returns the inverse and ``info``, which reports singular matrices."""
     n = cx.shape(x)[-1]
     identity = cx.ops.broadcast_to(cx.ops.eye(n, n, 0, cx.dtype(x)), cx.shape(x))
     solution, _factors, _pivots, info = solve(cx, x, identity)
@@ -195,12 +199,14 @@ def _sign_and_diagonal(cx: FunctionImporter, factors: Any, pivots: Any) -> tuple
 
 
 def determinant(cx: FunctionImporter, x: Any) -> list[Any]:
+    """Converts ``_linalg_det``. Returns the determinant, LU factors and pivots. A singular matrix has a determinant of 0."""
     factors, pivots, _ = lu(cx, x)
     sign, diagonal = _sign_and_diagonal(cx, factors, pivots)
     return [cx.ops.multiply(sign, cx.ops.prod(diagonal, axis=[-1])), factors, pivots]
 
 
 def sign_and_log_determinant(cx: FunctionImporter, x: Any) -> list[Any]:
+    """Converts ``_linalg_slogdet``. Also returns LU factors and pivots. A singular matrix has sign 0 and logarithm -inf."""
     factors, pivots, _ = lu(cx, x)
     sign, diagonal = _sign_and_diagonal(cx, factors, pivots)
     signs = cx.ops.multiply(sign, cx.ops.prod(cx.ops.sign(diagonal), axis=[-1]))
@@ -236,6 +242,7 @@ def unpack(cx: FunctionImporter, factors: Any, pivots: Any, data: bool = True, p
 
 
 def cholesky(cx: FunctionImporter, x: Any, *, upper: bool = False, check_errors: bool = False) -> list[Any]:
+    """Converts ``linalg_cholesky_ex``. Only the triangle that ``upper`` selects is read. Returns the factor and ``info``."""
     x = _transposed(cx, x) if upper else x
     n, dtype = cx.shape(x)[-1], cx.dtype(x)
     zero = tir.const(0.0, dtype)
@@ -260,12 +267,14 @@ def cholesky(cx: FunctionImporter, x: Any, *, upper: bool = False, check_errors:
 
 
 def cholesky_solve(cx: FunctionImporter, y: Any, factor: Any, upper: bool = False) -> Any:
+    """Converts ``cholesky_solve``. ``y`` is the right-hand side, and ``factor`` the Cholesky factor of the matrix."""
     lower = _transposed(cx, factor) if upper else factor
     half = solve_triangular(cx, lower, y, upper=False)
     return solve_triangular(cx, _transposed(cx, lower), half, upper=True)
 
 
 def cholesky_inverse(cx: FunctionImporter, factor: Any, upper: bool = False) -> Any:
+    """Converts ``cholesky_inverse``: the inverse of the matrix whose Cholesky factor is ``factor``."""
     n = cx.shape(factor)[-1]
     return cholesky_solve(cx, cx.ops.broadcast_to(cx.ops.eye(n, n, 0, cx.dtype(factor)), cx.shape(factor)), factor, upper)
 
@@ -273,6 +282,7 @@ def cholesky_inverse(cx: FunctionImporter, factor: Any, upper: bool = False) -> 
 def triangular_solve(
     cx: FunctionImporter, y: Any, a: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
+    """Converts ``triangular_solve``, whose right-hand side comes first. Returns the solution and the broadcast matrix."""
     a, y = _same_batch(cx, a, y)
     matrix = _transposed(cx, a) if transpose else a
     return solve_triangular(cx, matrix, y, upper=upper != transpose, unitriangular=unitriangular), a
@@ -335,6 +345,7 @@ def apply_reflections(cx: FunctionImporter, f: Any, tau: Any, y: Any, transpose:
 
 
 def householder_product(cx: FunctionImporter, f: Any, tau: Any) -> Any:
+    """Converts ``linalg_householder_product``: as many columns of the orthogonal matrix as ``f`` has."""
     return _orthogonal(cx, f, tau, cx.shape(f)[-1])
 
 
@@ -345,12 +356,14 @@ def _orthogonal(cx: FunctionImporter, f: Any, tau: Any, columns: Any) -> Any:
 
 
 def ormqr(cx: FunctionImporter, f: Any, tau: Any, y: Any, left: bool = True, transpose: bool = False) -> Any:
+    """Converts ``ormqr``: the product of the orthogonal matrix or its transpose with ``y``, from the right without ``left``."""
     if left:
         return apply_reflections(cx, f, tau, y, transpose)
     return _transposed(cx, apply_reflections(cx, f, tau, _transposed(cx, y), not transpose))
 
 
 def qr(cx: FunctionImporter, x: Any, mode: str = "reduced") -> Any:
+    """Converts ``linalg_qr``. The mode is ``"reduced"``, ``"complete"`` or ``"r"``, whose first result is empty."""
     rows, columns = _matrix(cx, x)
     factors, tau = reflections(cx, x)
     kept = rows if mode == "complete" else _smaller(rows, columns)

@@ -12,15 +12,18 @@ from pliant.frontend.torch.ops.unary import Converter
 
 
 def matmul(cx: FunctionImporter, a: Any, b: Any) -> Any:
+    """Converts products of matrices and vectors, such as ``mm``, ``mv`` and ``dot``, in the promoted type."""
     dtype = cx.promoted_type(a, b)
     return cx.ops.matmul(cx.cast(a, dtype), cx.cast(b, dtype))
 
 
 def matmul_with_type(cx: FunctionImporter, a: Any, b: Any, dtype: Any) -> Any:
+    """Converts the overloads of ``mm`` and ``bmm`` with ``dtype``, which is the type of the result."""
     return cx.ops.matmul(a, b, out_dtype=dtype_name(dtype))
 
 
 def linear(cx: FunctionImporter, x: Any, weight: Any, bias: Any = None) -> Any:
+    """Converts ``linear``. Weights have shape (out, in), or (in), in which case the result lacks the last dim."""
     if cx.rank(weight) == 2:
         return cx.ops.linear(x, weight, bias) if bias is not None else cx.ops.linear(x, weight)
     product = cx.ops.matmul(x, cx.ops.permute_dims(weight))
@@ -40,17 +43,20 @@ def add_product(cx: FunctionImporter, x: Any, a: Any, b: Any, *, beta: Any = 1, 
 
 
 def add_sum_of_products(cx: FunctionImporter, x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """Converts ``addbmm``, which sums the products of a batch. With ``beta`` 0, NaN in ``x`` does not matter."""
     product = _scale(cx, cx.ops.sum(cx.ops.matmul(a, b), axis=[0]), alpha)
     return product if beta == 0 else cx.ops.add(_scale(cx, x, beta), product)
 
 
 def add_outer(cx: FunctionImporter, x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """Converts ``addr``, which adds an outer product, in the type of the result. With ``beta`` 0, NaN in ``x`` does not matter."""
     dtype = cx.out_dtype
     product = _scale(cx, cx.ops.outer(cx.cast(a, dtype), cx.cast(b, dtype)), alpha)
     return product if beta == 0 else cx.ops.add(_scale(cx, cx.cast(x, dtype), beta), product)
 
 
 def outer(cx: FunctionImporter, a: Any, b: Any) -> Any:
+    """Converts ``outer`` in the promoted type. The product of bools is their logical and."""
     dtype = cx.promoted_type(a, b)
     a, b = cx.cast(a, dtype), cx.cast(b, dtype)
     if dtype == "bool":
@@ -59,11 +65,13 @@ def outer(cx: FunctionImporter, a: Any, b: Any) -> Any:
 
 
 def einsum(cx: FunctionImporter, equation: str, operands: Sequence[Any], path: Any = None, **_: Any) -> Any:
+    """Converts ``einsum`` in the promoted type. ``path`` is ignored."""
     dtype = cx.promoted_type(*operands)
     return cx.ops.einsum([cx.cast(x, dtype) for x in operands], subscripts=equation.replace(" ", ""))
 
 
 def cross(cx: FunctionImporter, a: Any, b: Any, dim: Any = -1, **keywords: Any) -> Any:
+    """Converts ``linalg_cross``. The size of the dim is 3; operands are broadcast and promoted."""
     dim = keywords.get("dim", dim)
     axis = cx.axis(a, -1 if dim is None else dim)
     shape, dtype = cx.out_shape, cx.promoted_type(a, b)
@@ -96,6 +104,7 @@ SQUARINGS, TERMS = 12, 12
 
 
 def matrix_exponential(cx: FunctionImporter, x: Any) -> Any:
+    """Converts ``matrix_exp`` by scaling and squaring in float64. The numbers of squarings and terms are constant."""
     dtype, n = cx.dtype(x), cx.shape(x)[-1]
     small = cx.ops.multiply(cx.cast(x, "float64"), cx.tensor(2.0**-SQUARINGS, "float64"))
     identity = cx.ops.broadcast_to(cx.ops.eye(n, n, 0, "float64"), cx.shape(x))
