@@ -54,6 +54,7 @@ def convolution_backward(
     cx: FunctionImporter, grad: Any, x: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
     output_padding: Any, groups: int, output_mask: Sequence[bool],
 ) -> Any:  # fmt: skip
+    """Converts ``convolution_backward`` to three gradients, which are ``None`` if ``output_mask`` excludes them."""
     dims = cx.rank(weight) - 2
     setting = {
         "stride": per_dim(stride, dims),
@@ -75,6 +76,7 @@ def convolution_backward(
 def max_pool_backward(
     cx: FunctionImporter, grad: Any, x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: Any
 ) -> Any:
+    """Converts ``max_pool2d_with_indices_backward``: adds gradients at ``indices``. The settings of windows are ignored."""
     return _unpooled(cx, grad, cx.shape(x), indices, dims=2)
 
 
@@ -91,6 +93,7 @@ def _unpooled(cx: FunctionImporter, grad: Any, shape: list[Any], indices: Any, d
 
 
 def adaptive_max_pool_backward(cx: FunctionImporter, grad: Any, x: Any, indices: Any) -> Any:
+    """Converts ``adaptive_max_pool2d_backward``: adds gradients at ``indices`` in the flattened image."""
     return _unpooled(cx, grad, cx.shape(x), indices, dims=2)
 
 
@@ -161,6 +164,7 @@ def attention_backward(
     cx: FunctionImporter, grad: Any, query: Any, key: Any, value: Any, out: Any, logsumexp: Any, dropout: float, causal: bool, *,
     attn_mask: Any = None, scale: Any = None,
 ) -> Any:  # fmt: skip
+    """The gradients of query, key and value. Attention weights are recomputed from ``logsumexp``; dropout is ignored."""
     factor = 1 / math.sqrt(cx.shape(query)[-1]) if scale is None else scale
     axis = cx.rank(query) - 1
     logits = scores(cx, query, key, attn_mask, causal, scale)

@@ -42,6 +42,7 @@ def convolve(
 
 
 def conv(cx: FunctionImporter, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+    """Converts ``conv1d`` to ``conv3d`` with the same padding at both ends of a dim. The batch dim may be absent."""
     dims = cx.rank(weight) - 2
     return convolve(cx, x, weight, bias, stride, per_dim(padding, dims), dilation, groups)
 
@@ -62,6 +63,7 @@ def conv_named_padding(
 def conv_transpose(
     cx: FunctionImporter, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any
 ) -> Any:
+    """Converts transposed convolutions, whose filters have the layout IOHW. The batch dim may be absent."""
     dims = cx.rank(weight) - 2
     x, single = _batched(cx, x, dims)
     y = getattr(cx.ops.nn, f"conv{dims}d_transpose")(
@@ -81,6 +83,7 @@ def convolution(
     cx: FunctionImporter, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
     output_padding: Any, groups: int, *_: Any,
 ) -> Any:  # fmt: skip
+    """Converts ``convolution`` and ``_convolution`` in either direction. Flags for cuDNN are ignored."""
     if transposed:
         return conv_transpose(cx, x, weight, bias, stride, padding, output_padding, groups, dilation)
     return conv(cx, x, weight, bias, stride, padding, dilation, groups)

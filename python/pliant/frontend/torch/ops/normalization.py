@@ -26,6 +26,7 @@ def _reshaped(cx: FunctionImporter, x: Any, rank: int) -> Any:
 
 
 def layer_norm(cx: FunctionImporter, x: Any, shape: Sequence[Any], weight: Any = None, bias: Any = None, eps: float = 1e-5, *_: Any) -> Any:
+    """Converts ``layer_norm`` over the last ``len(shape)`` dims. Absent parameters are constants of 1 and 0."""
     axes = list(range(cx.rank(x) - len(shape), cx.rank(x)))
     sizes = [cx.shape(x)[a] for a in axes]
     dtype = cx.dtype(x)
@@ -34,6 +35,7 @@ def layer_norm(cx: FunctionImporter, x: Any, shape: Sequence[Any], weight: Any =
 
 
 def native_layer_norm(cx: FunctionImporter, x: Any, shape: Sequence[Any], weight: Any, bias: Any, eps: float) -> Any:
+    """Converts ``native_layer_norm``. Also returns the mean and the reciprocal deviation, with normalized dims of size 1."""
     axes = list(range(cx.rank(x) - len(shape), cx.rank(x)))
     mean, deviation = _statistics(cx, x, axes, eps)
     return layer_norm(cx, x, shape, weight, bias, eps), mean, deviation
@@ -48,6 +50,7 @@ def _statistics(cx: FunctionImporter, x: Any, axes: list[int], eps: float) -> tu
 
 
 def rms_norm(cx: FunctionImporter, x: Any, shape: Sequence[Any], weight: Any = None, eps: float | None = None) -> Any:
+    """Converts ``rms_norm`` over the last ``len(shape)`` dims. By default, ``eps`` is the machine epsilon of the type of ``x``."""
     axes = list(range(cx.rank(x) - len(shape), cx.rank(x)))
     dtype = cx.dtype(x)
     eps = torch.finfo(torch_dtype(dtype)).eps if eps is None else eps
@@ -56,6 +59,7 @@ def rms_norm(cx: FunctionImporter, x: Any, shape: Sequence[Any], weight: Any = N
 
 
 def fused_rms_norm(cx: FunctionImporter, x: Any, shape: Sequence[Any], weight: Any = None, eps: float | None = None) -> Any:
+    """Converts ``_fused_rms_norm``. Also returns the reciprocal root mean square, with normalized dims of size 1."""
     axes = list(range(cx.rank(x) - len(shape), cx.rank(x)))
     small = torch.finfo(torch_dtype(cx.dtype(x))).eps if eps is None else eps
     wide = cx.cast(x, "float32") if cx.dtype(x) in ("float16", "bfloat16") else x
@@ -64,6 +68,7 @@ def fused_rms_norm(cx: FunctionImporter, x: Any, shape: Sequence[Any], weight: A
 
 
 def group_norm(cx: FunctionImporter, x: Any, groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5, *_: Any) -> Any:
+    """Converts ``group_norm`` with channels at axis 1. ``x`` may lack spatial dims."""
     channels, dtype = cx.shape(x)[1], cx.dtype(x)
     gamma, beta = _parameter(cx, weight, 1.0, [channels], dtype), _parameter(cx, bias, 0.0, [channels], dtype)
     rank = cx.rank(x)
@@ -76,6 +81,7 @@ def group_norm(cx: FunctionImporter, x: Any, groups: int, weight: Any = None, bi
 def native_group_norm(
     cx: FunctionImporter, x: Any, weight: Any, bias: Any, n: Any, c: Any, spatial: Any, groups: int, eps: float
 ) -> Any:
+    """Converts ``native_group_norm``. Also returns the mean and the reciprocal deviation, of shape (batch, groups)."""
     grouped = cx.ops.reshape(x, [n, groups, math.prod(cx.shape(x)[1:]) // groups])
     mean, deviation = _statistics(cx, grouped, [2], eps)
     return group_norm(cx, x, groups, weight, bias, eps), cx.ops.squeeze(mean, axis=[2]), cx.ops.squeeze(deviation, axis=[2])
@@ -132,6 +138,7 @@ def _blend(cx: FunctionImporter, old: Any, new: Any, momentum: float) -> Any:
 def batch_norm(
     cx: FunctionImporter, x: Any, weight: Any, bias: Any, mean: Any, variance: Any, training: bool, momentum: float, eps: float, *_: Any
 ) -> Any:
+    """Converts ``batch_norm``. Training uses the statistics of the batch, and does not update the moving ones."""
     if training:
         return batch_norm_training(cx, x, weight, bias, None, None, momentum, eps)[0]
     return batch_norm_inference(cx, x, weight, bias, mean, variance, eps)
@@ -140,6 +147,7 @@ def batch_norm(
 def native_batch_norm_no_training(
     cx: FunctionImporter, x: Any, weight: Any, bias: Any, mean: Any, variance: Any, momentum: float, eps: float
 ) -> Any:
+    """Converts ``_native_batch_norm_legit_no_training``. The statistics for gradients are empty."""
     empty = cx.ops.zeros([0], cx.dtype(x))
     return batch_norm_inference(cx, x, weight, bias, mean, variance, eps), empty, empty
 
@@ -158,6 +166,7 @@ def native_batch_norm(
 def native_batch_norm_no_stats(
     cx: FunctionImporter, x: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float
 ) -> Any:
+    """Converts ``_native_batch_norm_legit.no_stats``. Even in inference, the statistics are those of the batch."""
     return batch_norm_training(cx, x, weight, bias, None, None, momentum, eps)[:3]
 
 
@@ -165,6 +174,7 @@ def instance_norm(
     cx: FunctionImporter, x: Any, weight: Any, bias: Any, mean: Any, variance: Any, use_input_stats: bool, momentum: float, eps: float,
     *_: Any,
 ) -> Any:  # fmt: skip
+    """Converts ``instance_norm``. Moving statistics are used without ``use_input_stats``, and are never updated."""
     if not use_input_stats:
         return batch_norm_inference(cx, x, weight, bias, mean, variance, eps)
     channels, dtype = cx.shape(x)[1], cx.dtype(x)
@@ -172,7 +182,9 @@ def instance_norm(
     return cx.ops.nn.instance_norm(x, gamma, beta, channel_axis=1, axes=list(range(2, cx.rank(x))), epsilon=eps)
 
 
-def softmax(name: str) -> Converter:
+def _softmax(name: str) -> Converter:
+    """The converter of ``softmax`` or ``log_softmax``. The operand is converted to ``dtype`` first, and integers to floats."""
+
     def convert(cx: FunctionImporter, x: Any, dim: int, dtype: Any = None, **keywords: Any) -> Any:
         dtype = keywords.get("dtype", dtype)
         if isinstance(dtype, torch.dtype):
@@ -198,7 +210,7 @@ TABLE: dict[str, Converter] = {
     "native_batch_norm": native_batch_norm,
     "_native_batch_norm_legit.no_stats": native_batch_norm_no_stats,
     "instance_norm": instance_norm,
-    **dict.fromkeys("softmax.int _softmax special_softmax".split(), softmax("softmax")),
-    **dict.fromkeys("log_softmax.int _log_softmax special_log_softmax".split(), softmax("log_softmax")),
+    **dict.fromkeys("softmax.int _softmax special_softmax".split(), _softmax("softmax")),
+    **dict.fromkeys("log_softmax.int _log_softmax special_log_softmax".split(), _softmax("log_softmax")),
 }
 """The converters of this family."""

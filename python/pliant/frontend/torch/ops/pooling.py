@@ -24,7 +24,9 @@ def _batched(cx: FunctionImporter, x: Any, dims: int, pool: Callable[[Any], Any]
     return cx.ops.squeeze(results, axis=[0])
 
 
-def max_pool(dims: int) -> Converter:
+def _max_pool(dims: int) -> Converter:
+    """The converter of max pooling without indices. An empty ``stride`` is the size of the window. The batch dim may be absent."""
+
     def convert(cx: FunctionImporter, x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
         kernel = per_dim(kernel, dims)
         settings = {
@@ -39,7 +41,9 @@ def max_pool(dims: int) -> Converter:
     return convert
 
 
-def avg_pool(dims: int) -> Converter:
+def _avg_pool(dims: int) -> Converter:
+    """The converter of average pooling. ``divisor`` replaces the number of elements of a window, but not with ``ceil_mode``."""
+
     def convert(
         cx: FunctionImporter, x: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool, include_pad: bool, divisor: Any = None
     ) -> Any:
@@ -59,7 +63,9 @@ def avg_pool(dims: int) -> Converter:
     return convert
 
 
-def adaptive_avg_pool(dims: int) -> Converter:
+def _adaptive_avg_pool(dims: int) -> Converter:
+    """The converter of adaptive average pooling. The size is that of the result, which torch inferred."""
+
     def convert(cx: FunctionImporter, x: Any, size: Any) -> Any:
         target = [cx.sizes.convert(d) for d in cx.out.shape[-dims:]]
         return _batched(cx, x, dims, lambda t: getattr(cx.ops.nn, f"adaptive_avg_pool{dims}d")(t, output_size=target))
@@ -103,7 +109,9 @@ def _first_maximum(old: Any, new: Any) -> Any:
     return tir.Select(replaces, new[0], old[0]), tir.Select(replaces, new[1], old[1])
 
 
-def max_pool_with_indices(dims: int) -> Converter:
+def _max_pool_with_indices(dims: int) -> Converter:
+    """The converter of max pooling with indices of the first maxima, in the flattened image without padding."""
+
     def convert(cx: FunctionImporter, x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
         kernel = per_dim(kernel, dims)
         strides, pads, steps = per_dim(stride or kernel, dims), per_dim(padding, dims), per_dim(dilation, dims)
@@ -119,7 +127,9 @@ def max_pool_with_indices(dims: int) -> Converter:
     return convert
 
 
-def adaptive_max_pool(dims: int, with_indices: bool = True) -> Converter:
+def _adaptive_max_pool(dims: int, with_indices: bool = True) -> Converter:
+    """The converter of adaptive max pooling with indices in the flattened image. Windows may differ in size and overlap."""
+
     def convert(cx: FunctionImporter, x: Any, size: Any) -> Any:
         sizes = cx.shape(x)[-dims:]
         target = [cx.sizes.convert(d) for d in cx.out[0].shape[-dims:]]
@@ -139,13 +149,13 @@ def adaptive_max_pool(dims: int, with_indices: bool = True) -> Converter:
 def _table() -> dict[str, Converter]:
     table: dict[str, Converter] = {}
     for n in (1, 2, 3):
-        table[f"max_pool{n}d"] = max_pool(n)
-        table[f"max_pool{n}d_with_indices"] = max_pool_with_indices(n)
-        table[f"avg_pool{n}d"] = avg_pool(n)
-        table[f"adaptive_avg_pool{n}d"] = adaptive_avg_pool(n)
-        table[f"adaptive_max_pool{n}d"] = adaptive_max_pool(n)
+        table[f"max_pool{n}d"] = _max_pool(n)
+        table[f"max_pool{n}d_with_indices"] = _max_pool_with_indices(n)
+        table[f"avg_pool{n}d"] = _avg_pool(n)
+        table[f"adaptive_avg_pool{n}d"] = _adaptive_avg_pool(n)
+        table[f"adaptive_max_pool{n}d"] = _adaptive_max_pool(n)
     for n in (2, 3):
-        table[f"_adaptive_avg_pool{n}d"] = adaptive_avg_pool(n)
+        table[f"_adaptive_avg_pool{n}d"] = _adaptive_avg_pool(n)
     return table
 
 

@@ -26,7 +26,8 @@ def _resize(cx: FunctionImporter, x: Any, dims: int, method: str, mode: str, rou
     return cx.ops.squeeze(y, axis=[2]) if dims == 1 else y
 
 
-def nearest(dims: int, exact: bool = False) -> Converter:
+def _nearest(dims: int, exact: bool = False) -> Converter:
+    """The converter of nearest resizing. ``exact`` rounds from pixel centres, with ties up; otherwise, positions are truncated."""
     mode, rounding = ("half_pixel", "round_prefer_ceil") if exact else ("asymmetric", "floor")
 
     def convert(cx: FunctionImporter, x: Any, size: Any, *scales: Any) -> Any:
@@ -35,7 +36,9 @@ def nearest(dims: int, exact: bool = False) -> Converter:
     return convert
 
 
-def smooth(dims: int, method: str = "linear") -> Converter:
+def _smooth(dims: int, method: str = "linear") -> Converter:
+    """The converter of linear or cubic resizing. Coordinates refer to pixel centres unless ``align_corners`` is set."""
+
     def convert(cx: FunctionImporter, x: Any, size: Any, align_corners: bool, *scales: Any) -> Any:
         mode = "align_corners" if align_corners else "half_pixel"
         return _resize(cx, x, dims, method, mode, "round", _scales(scales, dims))
@@ -56,6 +59,7 @@ GRID_PADDING = ("zeros", "border", "reflection")
 
 
 def grid_sampler(cx: FunctionImporter, x: Any, grid: Any, interpolation: int, padding: int, align_corners: bool) -> Any:
+    """Converts ``grid_sampler``. Coordinates in the last dim of ``grid`` move to axis 1. Volumes have no bicubic sampling."""
     rank = cx.rank(grid)
     method = GRID_METHODS[interpolation]
     if rank == 5 and method == "bicubic":
@@ -70,10 +74,10 @@ def grid_sampler(cx: FunctionImporter, x: Any, grid: Any, interpolation: int, pa
 def _table() -> dict[str, Converter]:
     table: dict[str, Converter] = {}
     for n, name in ((1, "linear1d"), (2, "bilinear2d"), (3, "trilinear3d")):
-        table[f"upsample_{name}"] = table[f"upsample_{name}.vec"] = smooth(n)
-        table[f"upsample_nearest{n}d"] = table[f"upsample_nearest{n}d.vec"] = nearest(n)
-        table[f"_upsample_nearest_exact{n}d"] = table[f"_upsample_nearest_exact{n}d.vec"] = nearest(n, exact=True)
-    table["upsample_bicubic2d"] = table["upsample_bicubic2d.vec"] = smooth(2, "cubic")
+        table[f"upsample_{name}"] = table[f"upsample_{name}.vec"] = _smooth(n)
+        table[f"upsample_nearest{n}d"] = table[f"upsample_nearest{n}d.vec"] = _nearest(n)
+        table[f"_upsample_nearest_exact{n}d"] = table[f"_upsample_nearest_exact{n}d.vec"] = _nearest(n, exact=True)
+    table["upsample_bicubic2d"] = table["upsample_bicubic2d.vec"] = _smooth(2, "cubic")
     for name in ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"):
         table[name] = grid_sampler
     return table
