@@ -105,6 +105,7 @@ def _parts(cx: FunctionImporter, *operands: Any) -> list[Complex]:
 
 
 def multiply(cx: FunctionImporter, a: Any, b: Any) -> Complex:
+    """Converts ``mul``. Real operands have imaginary parts of 0."""
     return product(cx, cx.ops.multiply, *_parts(cx, a, b))
 
 
@@ -115,10 +116,12 @@ def product(cx: FunctionImporter, rule: Callable[[Any, Any], Any], x: Complex, y
 
 
 def matmul(cx: FunctionImporter, a: Any, b: Any) -> Complex:
+    """Converts products of matrices and vectors. Real operands have imaginary parts of 0."""
     return product(cx, cx.ops.matmul, *_parts(cx, a, b))
 
 
 def divide(cx: FunctionImporter, a: Any, b: Any) -> Complex:
+    """Converts ``div`` by the conjugate of the divisor. Its squared magnitude is not scaled, and may overflow or underflow."""
     x, y = _parts(cx, a, b)
     size = cx.ops.add(cx.ops.multiply(y.real, y.real), cx.ops.multiply(y.imag, y.imag))
     numerator = product(cx, cx.ops.multiply, x, Complex(y.real, cx.ops.negative(y.imag)))
@@ -126,31 +129,38 @@ def divide(cx: FunctionImporter, a: Any, b: Any) -> Complex:
 
 
 def absolute(cx: FunctionImporter, x: Complex) -> Any:
+    """Converts ``abs`` to a real tensor. The squares of the parts are not scaled, and may overflow or underflow."""
     squares = cx.ops.add(cx.ops.multiply(x.real, x.real), cx.ops.multiply(x.imag, x.imag))
     return cx.ops.sqrt(squares)
 
 
 def angle(cx: FunctionImporter, x: Complex) -> Any:
+    """Converts ``angle`` to a real tensor of angles from -pi to pi."""
     return cx.ops.atan2(x.imag, x.real)
 
 
 def exponential(cx: FunctionImporter, x: Complex) -> Complex:
+    """Converts ``exp`` to polar coordinates: the exponential of the real part, and the imaginary part as the angle."""
     return polar(cx, cx.ops.exp(x.real), x.imag)
 
 
 def polar(cx: FunctionImporter, size: Any, direction: Any) -> Complex:
+    """Converts ``polar``, a complex tensor from magnitudes and angles."""
     return Complex(cx.ops.multiply(size, cx.ops.cos(direction)), cx.ops.multiply(size, cx.ops.sin(direction)))
 
 
 def logarithm(cx: FunctionImporter, x: Complex) -> Complex:
+    """Converts ``log``, the principal value: the imaginary part is the angle, from -pi to pi."""
     return Complex(cx.ops.log(absolute(cx, x)), angle(cx, x))
 
 
 def conjugate(cx: FunctionImporter, x: Any) -> Any:
+    """Converts ``conj``. Real tensors are returned unchanged."""
     return Complex(x.real, cx.ops.negative(x.imag)) if isinstance(x, Complex) else x
 
 
 def equal(cx: FunctionImporter, a: Any, b: Any) -> Any:
+    """Converts ``eq``. One operand may be real or a number; both parts must be equal."""
     dtype = cx.dtype((a if isinstance(a, Complex) else b).real)
     x, y = as_complex(cx, a, dtype), as_complex(cx, b, dtype)
     return cx.ops.logical_and(cx.ops.equal(x.real, y.real), cx.ops.equal(x.imag, y.imag))
@@ -163,7 +173,9 @@ def to_type(cx: FunctionImporter, x: Any, *_: Any, **__: Any) -> Any:
     return _parts(cx, x)[0]
 
 
-def filled(value: float) -> Converter:
+def _filled(value: float) -> Converter:
+    """The converter of operators that create complex tensors of one real number."""
+
     def convert(cx: FunctionImporter, *_: Any, **__: Any) -> Complex:
         dtype = dtype_name(part_type(cx.out.dtype))
         shape = cx.out_shape
@@ -192,6 +204,7 @@ def _normalized(cx: FunctionImporter, pairs: Any, length: Any, normalization: in
 
 
 def fft_of_complex(cx: FunctionImporter, x: Complex, dims: Sequence[int], normalization: int, forward: bool) -> Complex:
+    """Converts ``_fft_c2c``. Transforms in both directions are scaled by ``normalization`` only."""
     axes = [cx.axis(x.real, d) for d in dims]
     pairs = to_pairs(cx, x)
     for axis in axes:
@@ -201,6 +214,7 @@ def fft_of_complex(cx: FunctionImporter, x: Complex, dims: Sequence[int], normal
 
 
 def fft_of_real(cx: FunctionImporter, x: Any, dims: Sequence[int], normalization: int, onesided: bool) -> Complex:
+    """Converts ``_fft_r2c``. With ``onesided``, the last of ``dims`` has only the ``size // 2 + 1`` non-negative frequencies."""
     axes = [cx.axis(x, d) for d in dims]
     pairs = cx.ops.signal.dft(cx.ops.expand_dims(x, cx.rank(x)), axis=axes[-1], onesided=onesided)
     for axis in axes[:-1]:
@@ -257,8 +271,8 @@ TABLE: dict[str, Converter] = {
     "eq.Scalar": equal,
     "ne.Tensor": lambda cx, a, b: cx.ops.logical_not(equal(cx, a, b)),
     **dict.fromkeys("_to_copy to.dtype prims.convert_element_type type_as".split(), to_type),
-    **dict.fromkeys("zeros zeros_like new_zeros empty.memory_format empty_like new_empty".split(), filled(0.0)),
-    **dict.fromkeys("ones ones_like new_ones".split(), filled(1.0)),
+    **dict.fromkeys("zeros zeros_like new_zeros empty.memory_format empty_like new_empty".split(), _filled(0.0)),
+    **dict.fromkeys("ones ones_like new_ones".split(), _filled(1.0)),
     "_fft_c2c": fft_of_complex,
     "_fft_r2c": fft_of_real,
     "_fft_c2r": fft_to_real,
