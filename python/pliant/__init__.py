@@ -15,7 +15,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pliant import _core
+from pliant import _core, _host_functions
 from pliant._core import Profile, build_info, cpu, device
 from pliant.error import (
     AssertionFailed,
@@ -49,6 +49,7 @@ for _class in (_core.IRModule, _core.PrimFunc, _core.relax.Function):
 # Makes the extension's submodules importable by their full names.
 sys.modules["pliant._core.relax"] = _core.relax
 sys.modules["pliant._core.transform"] = _core.transform
+_host_functions.register()
 
 if TYPE_CHECKING:
     from pliant import (
