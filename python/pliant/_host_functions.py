@@ -26,6 +26,28 @@ _FUNCTIONS = {
         "attention_kv_cache_window_override",
         "attention_kv_cache_window_override_with_sinks",
     ),
+    ("vm.builtin.", f"{_KV_CACHE}.functions"): (
+        "attention_kv_cache_append_mla_kv",
+        "attention_kv_cache_attention_with_fused_qkv",
+        "attention_kv_cache_commit_accepted_token_tree_nodes",
+        "attention_kv_cache_cross_attention",
+        "attention_kv_cache_debug_get_kv",
+        "attention_kv_cache_empty",
+        "attention_kv_cache_enable_sliding_window_for_seq",
+        "attention_kv_cache_get_num_available_pages",
+        "attention_kv_cache_get_query_positions",
+        "attention_kv_cache_get_total_sequence_length",
+        "attention_kv_cache_merge_attn_output_inplace",
+        "attention_kv_cache_self_attention",
+        "kv_state_add_sequence",
+        "kv_state_begin_forward",
+        "kv_state_clear",
+        "kv_state_end_forward",
+        "kv_state_fork_sequence",
+        "kv_state_popn",
+        "kv_state_remove_sequence",
+        "paged_attention_kv_cache_create",
+    ),
 }
 
 
