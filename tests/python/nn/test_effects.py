@@ -82,6 +82,9 @@ def test_kv_cache_grows() -> None:
     assert keys.length == len(tokens) == 12
     with pytest.raises(ValueError, match=r"a view of shape \(20, 2, 4\)"):
         compiled["forward"](np.zeros((1, 2, 4), "float32"), 20)
+    compiled.reset()
+    compiled["forward"](np.zeros((1, 2, 4), "float32"), 1)
+    assert compiled.effects[0].length == 1
 
 
 def test_views_are_not_changed_in_place() -> None:

@@ -201,7 +201,7 @@ def test_safetensors_files_round_trip(tmp_path: Path) -> None:
     arrays = _arrays(model)
     model.load_state_dict(arrays)
     file = tmp_path / "model.safetensors"
-    _safetensors.save(model.state_dict(), file, {"format": "pt"})
+    model.save_safetensors(file)
     loaded = Model()
     assert loaded.load_safetensors(file) == ([], [])
     for name, param in loaded.named_parameters():

@@ -31,7 +31,13 @@ class CompiledModule:
         self.spec = spec
         self.vm = vm
         self.params = params
-        self.effects: list[Any] | None = list(vm["_initialize_effect"]()) if "_initialize_effect" in vm else None
+        self.effects: list[Any] | None = None
+        self.reset()
+
+    def reset(self) -> None:
+        """Returns the effects to their initial state; for example, empties all KV caches."""
+        if "_initialize_effect" in self.vm:
+            self.effects = list(self.vm["_initialize_effect"]())
 
     def __getitem__(self, method_name: str) -> Callable[..., Any]:
         """Returns a method. Raises ``KeyError`` if there is none with this name."""
@@ -79,9 +85,9 @@ class CompiledModule:
         return list(value) if isinstance(value, ShapeTuple) else value
 
     def _to_ndarray(self, name: str, value: Any) -> NDArray:
-        if not isinstance(value, NDArray | np.ndarray):
+        if not isinstance(value, NDArray | np.ndarray | np.generic):
             raise TypeError(f"the argument '{name}' must be a NumPy array, got {type(value).__name__}")
-        return value if isinstance(value, NDArray) else _core.from_dlpack(np.ascontiguousarray(value))
+        return value if isinstance(value, NDArray) else _core.from_dlpack(np.asarray(value, order="C"))
 
     def _from_ndarray(self, value: NDArray) -> Any:
         return value.numpy()

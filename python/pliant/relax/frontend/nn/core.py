@@ -292,6 +292,15 @@ class Module(SubroutineMixin):
 
         return self.load_state_dict(source if isinstance(source, Mapping) else load(source), strict)
 
+    def save_safetensors(self, path: str | os.PathLike[str]) -> None:
+        """Writes the elements of all parameters to a file in the safetensors format.
+
+        Raises ``ValueError`` for a parameter without elements.
+        """
+        from pliant.relax.frontend.nn._safetensors import save
+
+        save(self.state_dict(), path)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls ``forward``. Raises ``NotImplementedError`` if the class does not define it."""
         forward = getattr(self, "forward", None)

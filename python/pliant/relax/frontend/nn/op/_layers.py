@@ -12,6 +12,7 @@ from pliant._core import PrimExpr
 from pliant.error import UnsupportedError
 from pliant.relax import op as _op
 from pliant.relax.frontend.nn.core import Tensor, wrap_nested
+from pliant.relax.frontend.nn.op._shapes import reshaped
 
 _relax = _core.relax
 
@@ -28,7 +29,7 @@ def _with_bias(result: Any, bias: Tensor | None, layout: str, name: str) -> Tens
         if set(layout) - set("NCDHW"):
             raise UnsupportedError(f"{name}: a bias requires a layout of the letters N, C, D, H and W, got '{layout}'")
         shape = [-1 if letter == "C" else 1 for letter in layout]
-        result = _op.add(result, _op.reshape(bias._expr, shape))
+        result = _op.add(result, reshaped(bias._expr, shape))
     return wrap_nested(result, name)
 
 

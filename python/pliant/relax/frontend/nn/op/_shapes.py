@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pliant import _core
 from pliant._core import FloatImm, IntImm, PrimExpr
 from pliant.relax import op as _op
 from pliant.relax.frontend.nn.core import Tensor, get_default_dtype, wrap_nested
+
+if TYPE_CHECKING:
+    from pliant._core.relax import Expr
 
 _relax = _core.relax
 IntExpr: TypeAlias = int | PrimExpr
@@ -43,9 +46,46 @@ def chunk(x: Tensor, chunks: int, dim: int = 0, name: str = "chunk") -> tuple[Te
     return wrap_nested(_op.split(x._expr, chunks, dim), name)
 
 
+def reshaped(expr: Expr, shape: Sequence[IntExpr]) -> Expr:
+    """Creates a call of ``relax.op.reshape``, with the sizes for which 0 and -1 stand, as TVM does. A -1 stays if the quotient of the
+    sizes is not obvious."""
+    old = list(expr.struct_info.shape.values)
+    dims: list[IntExpr] = [old[i] if isinstance(d, int) and d == 0 and i < len(old) else d for i, d in enumerate(shape)]
+    unknown = [i for i, dim in enumerate(dims) if isinstance(dim, int) and dim == -1]
+    if len(unknown) == 1:
+        quotient = _quotient(old, [dim for i, dim in enumerate(dims) if i != unknown[0]])
+        dims[unknown[0]] = -1 if quotient is None else quotient
+    return _op.reshape(expr, dims)
+
+
+def _quotient(sizes: Sequence[IntExpr], divisors: Sequence[IntExpr]) -> IntExpr | None:
+    """The product of sizes divided by that of divisors, or ``None`` if symbolic divisors are no factors of it."""
+    constant, divisor = 1, 1
+    factors: list[PrimExpr] = []
+    for size in sizes:
+        if isinstance(size, int | IntImm):
+            constant *= int(size)
+        else:
+            factors.append(size)
+    for size in divisors:
+        if isinstance(size, int | IntImm):
+            divisor *= int(size)
+            continue
+        match = next((i for i, factor in enumerate(factors) if bool(factor == size)), None)
+        if match is None:
+            return None
+        del factors[match]
+    if divisor == 0 or constant % divisor:
+        return None
+    result: IntExpr | None = constant // divisor if constant != divisor or not factors else None
+    for factor in factors:
+        result = factor if result is None else result * factor
+    return result
+
+
 def reshape(x: Tensor, shape: Sequence[IntExpr], name: str = "reshape") -> Tensor:
     """Changes the shape. One size may be -1, which is inferred; 0 keeps the size of the same dim of ``x``."""
-    return wrap_nested(_op.reshape(x._expr, list(shape)), name)
+    return wrap_nested(reshaped(x._expr, shape), name)
 
 
 def broadcast_to(x: Tensor, shape: Sequence[IntExpr], name: str = "broadcast_to") -> Tensor:
