@@ -61,6 +61,8 @@ CASES: dict[str, tuple[Any, Any, list[tuple[int | str, ...]]]] = {
     "softmax_axis": (lambda x: nn.softmax(x, axis=0), lambda x: _softmax(x, 0), [("n", "m")]),
     "tanh": (nn.tanh, np.tanh, [("n", "m")]),
     "exp": (nn.exp, np.exp, [("n", "m")]),
+    "log": (lambda x: nn.log(nn.square(x) + 1), lambda x: np.log(x * x + 1), [("n", "m")]),
+    "floor": (nn.floor, np.floor, [("n", "m")]),
     "negative": (nn.negative, np.negative, [("n", "m")]),
     "square": (nn.square, np.square, [("n", "m")]),
     "sqrt": (lambda x: nn.sqrt(nn.square(x)), np.abs, [("n", "m")]),

@@ -18,7 +18,7 @@ from pliant.relax.frontend.nn.llm import kv_cache, position_embedding
 from pliant.runtime import ShapeTuple
 from pliant.runtime.kv_cache import CacheConfig, PagedKVCache
 from pliant.runtime.kv_cache.attention import merge
-from pliant.runtime.kv_cache.rotary import RotaryEmbedding, inverse_frequencies
+from pliant.runtime.kv_cache.rotary import RotaryEmbedding, attention_factor, inverse_frequencies
 
 HEADS, KV_HEADS, DIM, LAYERS = 4, 2, 8, 2
 
@@ -498,6 +498,7 @@ def test_unsupported_caches() -> None:
     [
         {"rope_type": "linear", "factor": 4.0},
         {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64},
+        {"rope_type": "llama4", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 1.0, "original_max_position_embeddings": 64},
         {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64},
     ],
 )
@@ -507,6 +508,23 @@ def test_scaled_frequencies_lie_between_the_plain_and_the_divided_ones(scaling: 
     assert (scaled <= plain * 1.0001).all()
     assert (scaled >= plain / scaling["factor"] * 0.9999).all()
     assert scaled[-1] == pytest.approx(plain[-1] / scaling["factor"], rel=1e-4)
+
+
+def test_factor_of_longrope() -> None:
+    scaling = {"rope_type": "longrope", "max_position_embeddings": 4096, "original_max_position_embeddings": 64}
+    assert attention_factor(scaling) == pytest.approx(np.sqrt(2))
+    assert attention_factor({"rope_type": "longrope"}) == attention_factor(None) == 1.0
+
+    class Extended(nn.Module):
+        def create(self, factors: nn.Tensor) -> Any:
+            return kv_cache.TIRPagedKVCache(
+                "mha", 1, 64, 64, 4, 0, None, 1, 1, 1, 8, 8, rope_scaling=scaling, rope_ext_factors=factors._expr
+            )
+
+    mod, _ = Extended().export_tvm({"create": {"factors": spec.Tensor([4], "float32")}})  # type: ignore[misc]
+    cache = relax.VirtualMachine(relax.build(mod), pliant.cpu())["create"](np.array([1, 2, 4, 8], "float32"))
+    assert cache.rotary.factor == pytest.approx(np.sqrt(2))
+    np.testing.assert_allclose(cache.rotary.inverse, inverse_frequencies(8, 10000.0) / [1, 2, 4, 8], rtol=1e-6)
 
 
 @pytest.mark.parametrize("interleaved", [False, True])

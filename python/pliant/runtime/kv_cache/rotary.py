@@ -21,7 +21,7 @@ def _llama3(inverse: Array, scaling: Mapping[str, Any], theta: float) -> Array:
     """Divides low frequencies by a factor, and blends between the bounds."""
     low, high = float(scaling["low_freq_factor"]), float(scaling["high_freq_factor"])
     rotations = float(scaling["original_max_position_embeddings"]) * inverse / (2 * math.pi)
-    blend = np.clip((rotations - low) / (high - low), 0, 1)
+    blend = np.clip((rotations - low) / (high - low), 0, 1) if high != low else (rotations >= low).astype(inverse.dtype)
     return (1 - blend) * inverse / float(scaling["factor"]) + blend * inverse
 
 
@@ -48,9 +48,42 @@ _SCALINGS: dict[str, Callable[[Array, Mapping[str, Any], float], Array]] = {
     "gptj": _plain,
     "linear": _linear,
     "llama3": _llama3,
+    "llama4": _llama3,
     "longrope": _plain,
     "yarn": _yarn,
 }
+
+
+_INTERLEAVED = ("gptj", "llama4")
+
+
+def rope_type(scaling: Mapping[str, Any] | None) -> str:
+    """The kind of scaling in the ``rope_scaling`` of a model's configuration.
+
+    Raises ``UnsupportedError`` for an unknown kind.
+    """
+    scaling = scaling or {}
+    kind = str(scaling.get("rope_type", scaling.get("type", "default")))
+    if kind not in _SCALINGS:
+        raise UnsupportedError(f"the rope_type {kind!r} is not supported (there are: {', '.join(_SCALINGS)})")
+    return kind
+
+
+def is_interleaved(scaling: Mapping[str, Any] | None) -> bool:
+    """Whether neighbouring dims are rotated together, as in GPT-J, rather than dims of the two halves."""
+    return rope_type(scaling) in _INTERLEAVED
+
+
+def attention_factor(scaling: Mapping[str, Any] | None) -> float:
+    """The number by which sines and cosines are multiplied."""
+    scaling = scaling or {}
+    if "attention_factor" in scaling:
+        return float(scaling["attention_factor"])
+    if rope_type(scaling) != "longrope" or "max_position_embeddings" not in scaling:
+        return 1.0
+    original = float(scaling["original_max_position_embeddings"])
+    ratio = float(scaling["max_position_embeddings"]) / original
+    return math.sqrt(1 + math.log(ratio) / math.log(original)) if ratio > 1 else 1.0
 
 
 def inverse_frequencies(rotary_dim: int, theta: float, scaling: Mapping[str, Any] | None = None) -> Array:
@@ -59,12 +92,8 @@ def inverse_frequencies(rotary_dim: int, theta: float, scaling: Mapping[str, Any
 
     Raises ``UnsupportedError`` for an unknown ``rope_type``, and ``KeyError`` if the configuration lacks a value.
     """
-    scaling = scaling or {}
-    kind = scaling.get("rope_type", scaling.get("type", "default"))
-    if kind not in _SCALINGS:
-        raise UnsupportedError(f"the rope_type {kind!r} is not supported (there are: {', '.join(_SCALINGS)})")
     inverse = 1.0 / theta ** (np.arange(0, rotary_dim, 2) / rotary_dim)
-    return _SCALINGS[kind](inverse, scaling, theta).astype(np.float32)
+    return _SCALINGS[rope_type(scaling)](inverse, scaling or {}, theta).astype(np.float32)
 
 
 class RotaryEmbedding:
@@ -94,4 +123,4 @@ class RotaryEmbedding:
         return result
 
 
-__all__ = ["RotaryEmbedding", "inverse_frequencies"]
+__all__ = ["RotaryEmbedding", "attention_factor", "inverse_frequencies", "is_interleaved", "rope_type"]

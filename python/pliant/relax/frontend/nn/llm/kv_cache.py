@@ -10,8 +10,7 @@ from pliant import _core
 from pliant.error import UnsupportedError
 from pliant.relax import op as _op
 from pliant.relax.frontend.nn.core import Object, Tensor, current_builder
-from pliant.relax.frontend.nn.llm.position_embedding import is_interleaved
-from pliant.runtime.kv_cache.rotary import inverse_frequencies
+from pliant.runtime.kv_cache.rotary import attention_factor, inverse_frequencies, is_interleaved
 
 if TYPE_CHECKING:
     from pliant._core import PrimExpr
@@ -170,7 +169,7 @@ class TIRPagedKVCache(PagedKVCache):
             rope_ext_factors if rope_ext_factors is not None else _relax.PrimValue(0),
             builder.emit(_op.zeros((), dtype)),
             _relax.relax_const(frequencies),
-            _relax.PrimValue(float(scaling.get("attention_factor", 1.0))),
+            _relax.PrimValue(attention_factor(scaling)),
             *map(_relax.PrimValue, (int(is_interleaved(scaling)), int(divided))),
         ]
         call = _op.call_pure_packed(

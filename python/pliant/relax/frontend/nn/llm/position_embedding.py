@@ -8,14 +8,9 @@ from typing import Any
 from pliant import _core, te, tir
 from pliant.relax.frontend.nn import op
 from pliant.relax.frontend.nn.core import Tensor
-from pliant.runtime.kv_cache.rotary import inverse_frequencies
+from pliant.runtime.kv_cache.rotary import attention_factor, inverse_frequencies, is_interleaved
 
 _relax = _core.relax
-
-
-def is_interleaved(rope_scaling: Mapping[str, Any] | None) -> bool:
-    """Whether neighbouring dims are rotated together, as in GPT-J, rather than dims of the two halves."""
-    return (rope_scaling or {}).get("rope_type") == "gptj"
 
 
 def rotary_embedding(
@@ -28,14 +23,14 @@ def rotary_embedding(
 ) -> Tensor:
     """Rotates ``x`` of shape ``(batch, length, heads, head_dim)`` by the positions of its tokens, a vector of length ``length``.
 
-    ``rope_scaling`` is that of a model's configuration (``rope_type``: default, gptj, linear, llama3 or yarn). Dims after
+    ``rope_scaling`` is that of a model's configuration (``rope_type``: default, gptj, linear, llama3, llama4, longrope or yarn). Dims after
     ``rotary_dim`` are not rotated. Raises ``UnsupportedError`` for an unknown ``rope_type``.
     """
     head_dim = int(x.shape[3])
     rotated = head_dim if rotary_dim is None else rotary_dim
     half = rotated // 2
     angles = Tensor.from_const(inverse_frequencies(rotated, theta, rope_scaling) * scale)
-    interleaved = is_interleaved(rope_scaling)
+    interleaved, factor = is_interleaved(rope_scaling), attention_factor(rope_scaling)
 
     def rope(x: Any, positions: Any, angles: Any) -> Any:
         def rotate(b: Any, s: Any, h: Any, d: Any) -> Any:
@@ -47,7 +42,8 @@ def rotary_embedding(
                 first, -x[b, s, h, tir.min(d + step, head_dim - 1)], x[b, s, h, tir.max(d - step, 0)]
             ).astype("float32")
             value = x[b, s, h, d].astype("float32") * tir.cos(angle) + other * tir.sin(angle)
-            return tir.if_then_else(d < 2 * half, value.astype(x.dtype), x[b, s, h, d])
+            scaled = value if factor == 1.0 else value * factor
+            return tir.if_then_else(d < 2 * half, scaled.astype(x.dtype), x[b, s, h, d])
 
         return te.compute(x.shape, rotate, name="rotary_embedding")
 

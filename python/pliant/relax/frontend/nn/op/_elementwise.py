@@ -73,6 +73,8 @@ silu = _unary(_op.nn.silu, "silu", "``x * sigmoid(x)``. Requires floats.")
 sigmoid = _unary(_op.sigmoid, "sigmoid", "``1 / (1 + exp(-x))``. Requires floats.")
 tanh = _unary(_op.tanh, "tanh", "The hyperbolic tangent. Requires floats.")
 exp = _unary(_op.exp, "exp", "The exponential function. Requires floats.")
+log = _unary(_op.log, "log", "The natural logarithm. Requires floats.")
+floor = _unary(_op.floor, "floor", "Rounds towards minus infinity.")
 negative = _unary(_op.negative, "negative", "``-x``.", "neg")
 square = _unary(_op.square, "square", "``x * x``.")
 sqrt = _unary(_op.sqrt, "sqrt", "The square root. Requires floats.")
@@ -132,11 +134,13 @@ __all__ = [
     "divide",
     "equal",
     "exp",
+    "floor",
     "gelu",
     "greater",
     "greater_equal",
     "less",
     "less_equal",
+    "log",
     "max",
     "maximum",
     "min",
