@@ -15,6 +15,14 @@ _KV_CACHE = "pliant.runtime.kv_cache"
 _FUNCTIONS = {
     ("effect.", "pliant.runtime.effects"): ("print",),
     ("vm.builtin.", "pliant.runtime.effects"): ("invoke_debug_func",),
+    ("vm.builtin.", "pliant.runtime.builtins"): ("copy", "make_tuple", "reshape", "shape_of", "tuple_getitem"),
+    ("vm.builtin.", "pliant.runtime.sampling"): (
+        "apply_presence_and_frequency_penalty",
+        "apply_repetition_penalty",
+        "apply_softmax_with_temperature",
+        "sample_top_p_from_logits",
+        "sample_top_p_from_prob",
+    ),
     ("vm.builtin.", f"{_KV_CACHE}.contiguous"): (
         "attention_kv_cache_append",
         "attention_kv_cache_array_clear",

@@ -281,6 +281,27 @@ def test_a_full_cache_stays_unchanged() -> None:
     cache.end_forward()
 
 
+def test_a_failed_allocation_leaves_the_cache_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache, reference, rng = make_cache(), Reference(), np.random.default_rng(6)
+    for seq in (0, 1):
+        cache.add_sequence(seq)
+    forward(cache, reference, {0: 3, 1: 3}, rng)
+    allocate, left = cache.pool.allocate, [3]
+
+    def failing() -> Any:
+        left[0] -= 1
+        if left[0] < 0:
+            raise MemoryError("no memory")
+        return allocate()
+
+    monkeypatch.setattr(cache.pool, "allocate", failing)
+    with pytest.raises(MemoryError, match="no memory"):
+        cache.begin_forward([0, 1], [9, 9])
+    monkeypatch.undo()
+    assert cache.pool.live == 2
+    forward(cache, reference, {0: 5, 1: 9}, rng)
+
+
 def test_the_last_writer_of_a_shared_page_does_not_copy_it() -> None:
     cache, reference, rng = make_cache(max_total_tokens=8), Reference(), np.random.default_rng(6)
     cache.add_sequence(0)

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from nn_programs import evaluate
 
+import pliant
 from pliant.relax.frontend import nn
+from pliant.runtime import ShapeTuple
 
 
 def _distributions(rng: np.random.Generator, batch: int, vocab: int) -> Any:
@@ -77,3 +79,41 @@ def test_errors_of_sampling() -> None:
         evaluate(nn.multinomial_from_uniform, [prob, uniform])
     with pytest.raises(ValueError, match="sample_indices must have the shape"):
         evaluate(nn.multinomial_from_uniform, [prob, uniform, np.zeros((2, 1), "int64")])
+
+
+def _builtin(name: str) -> Any:
+    return pliant.get_global_func(f"vm.builtin.{name}")
+
+
+def test_packed_functions_that_sample() -> None:
+    logits = np.log(np.array([[0.1, 0.5, 0.15, 0.25]], "float32"))
+    sample = _builtin("sample_top_p_from_logits")
+    assert [sample(logits, 1.0, 1.0, u) for u in (0.0, 0.45, 0.55, 0.7, 0.8, 0.95)] == [1, 1, 3, 3, 2, 0]
+    assert [sample(logits, 1.0, 0.7, u) for u in (0.0, 0.6, 0.7, 0.99)] == [1, 1, 3, 3]
+    assert [sample(logits, 0.0, 1.0, u) for u in (0.0, 0.99)] == [1, 1]
+    prob = np.exp(logits)
+    assert _builtin("sample_top_p_from_prob")(prob, 0.4, 0.99) == 1
+
+    array = pliant.nd.array(logits)
+    _builtin("apply_softmax_with_temperature")(array, 2.0)
+    np.testing.assert_allclose(array.numpy(), np.sqrt(prob) / np.sqrt(prob).sum(), rtol=1e-6)
+
+    array = pliant.nd.array(np.array([1, -1, 2, 3], "float32"))
+    _builtin("apply_repetition_penalty")(array, pliant.nd.array(np.array([1, 2, 2], "int32")), 2.0)
+    np.testing.assert_allclose(array.numpy(), [1, -2, 1, 3])
+    ids, counts = (pliant.nd.array(np.array(a, "int32")) for a in ([0, 3], [2, 1]))
+    _builtin("apply_presence_and_frequency_penalty")(array, ids, counts, 0.5, 0.25)
+    np.testing.assert_allclose(array.numpy(), [0, -2, 1, 2.25])
+    with pytest.raises(ValueError, match="of one token"):
+        sample(np.ones((2, 3), "float32"), 1.0, 1.0, 0.5)
+
+
+def test_builtins_as_packed_functions() -> None:
+    x = pliant.nd.array(np.arange(6, dtype="float32"))
+    reshaped = _builtin("reshape")(x, ShapeTuple([2, 3]))
+    assert reshaped.shape == (2, 3)
+    assert np.shares_memory(reshaped.numpy(), x.numpy())
+    assert not np.shares_memory(_builtin("copy")(x).numpy(), x.numpy())
+    assert list(_builtin("shape_of")(reshaped)) == [2, 3]
+    pair = _builtin("make_tuple")(x, 3)
+    assert _builtin("tuple_getitem")(pair, 1) == 3

@@ -195,14 +195,21 @@ class PagedKVCache:
         if needed > self.pool.available:
             limits = f"{self.pool.available} of {self.pool.max_pages} are available"
             raise MemoryError(f"the forward pass needs {needed} pages of the KV cache, but {limits}")
-        batch, row = [], 0
-        for seq_id, sequence, count in zip(ids, sequences, counts, strict=True):
-            tree = None if parents is None else np.asarray(parents[row : row + count], np.int64)
-            batch.append(_Appended(sequence, sequence.length, count, slice(row, row + count), tree))
-            sequence.append(count)
-            if tree is not None:
-                self._trees[seq_id] = batch[-1]
-            row += count
+        batch: list[_Appended] = []
+        row = 0
+        try:
+            for sequence, count in zip(sequences, counts, strict=True):
+                tree = None if parents is None else np.asarray(parents[row : row + count], np.int64)
+                appended = _Appended(sequence, sequence.length, count, slice(row, row + count), tree)
+                sequence.append(count)
+                batch.append(appended)
+                row += count
+        except MemoryError:
+            for appended in batch:
+                appended.sequence.remove_after(appended.start)
+            raise
+        if parents is not None:
+            self._trees.update(zip(ids, batch, strict=True))
         self._batch = batch
         self._positions = np.concatenate([a.positions() for a in batch]) if batch else np.arange(0)
         self._angles = self.rotary.angles(self._positions) if self.rotary is not None else None

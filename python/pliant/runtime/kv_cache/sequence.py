@@ -30,10 +30,15 @@ class Sequence:
         return pages.count(None), [page for page in pages if page is not None and page.users > 1]
 
     def append(self, count: int) -> None:
-        """Adds tokens, whose keys and values are set later. Raises ``MemoryError`` if there are not enough pages."""
-        for index in self._page_range(self.length, self.length + count):
-            page = self._pages.get(index)
-            self._pages[index] = self._pool.allocate() if page is None else self._pool.writable(page)
+        """Adds tokens, whose keys and values are set later. Raises ``MemoryError`` if there are not enough pages; the sequence then
+        is unchanged."""
+        try:
+            for index in self._page_range(self.length, self.length + count):
+                page = self._pages.get(index)
+                self._pages[index] = self._pool.allocate() if page is None else self._pool.writable(page)
+        except MemoryError:
+            self.remove_after(self.length)
+            raise
         self.length += count
 
     def _page_range(self, start: int, end: int) -> range:
@@ -86,6 +91,10 @@ class Sequence:
     def truncate(self, length: int) -> None:
         """Removes the tokens from position ``length``. Raises ``ValueError`` as :meth:`fork` does."""
         self._require(length, f"cannot remove the last {self.length - length} tokens")
+        self.remove_after(length)
+
+    def remove_after(self, length: int) -> None:
+        """Removes the tokens from position ``length``, without the check of :meth:`truncate`."""
         keep = self._page_range(0, length)
         for index in [i for i in self._pages if i not in keep]:
             self._pool.release(self._pages.pop(index))
