@@ -42,12 +42,14 @@ def test_print_of_an_io_effect(capsys: pytest.CaptureFixture[str]) -> None:
         def forward(self, x: nn.Tensor) -> Any:
             io = nn.Exporter.current().io_effect
             assert io is not None
-            io.print_(x)
+            for value in (x, x + 1, x):
+                io.print_(value)
             return x
 
     compiled = Direct().jit({"forward": {"x": spec.Tensor(["n"], "float32")}}, out_format="numpy", debug=True)
     compiled["forward"](np.ones(2, "float32"))
-    assert "effect.print: shape = (2,), dtype = float32" in capsys.readouterr().out
+    line = "effect.print: shape = (2,), dtype = float32, data ="
+    assert capsys.readouterr().out.splitlines() == [line, "[1. 1.]", line, "[2. 2.]", line, "[1. 1.]"]
 
 
 class CachedAttention(nn.Module):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pliant
-from pliant import relax
+from pliant import relax, tir
 from pliant.relax.frontend import nn
 from pliant.relax.frontend.nn import spec
 from pliant.script import ir as I
@@ -68,6 +68,34 @@ def test_symbolic_sizes_are_shared_within_a_method_only() -> None:
     assert all(a.same_as(b) for a, b in zip(x.struct_info.shape.values, y.struct_info.shape.values, strict=True))
     other = mod["second"].params[0].struct_info.shape.values[0]
     assert not other.same_as(x.struct_info.shape.values[0])
+
+
+def test_size_variables_of_parameters() -> None:
+    """A module may use the size variable of its parameters; the spec refers to it by name or as a variable."""
+    hidden = tir.Var("hidden", "int64")
+
+    class Sized(nn.Module):
+        def __init__(self) -> None:
+            self.lin = nn.Linear(hidden, 4)
+
+        def forward(self, x: nn.Tensor) -> Any:
+            return self.lin(x), nn.zeros([hidden])
+
+        def other(self, x: nn.Tensor) -> Any:
+            return nn.reshape(x, [-1, hidden])
+
+    for dim in ("hidden", hidden):
+        argument = {"x": spec.Tensor(["n", dim], "float32")}
+        mod, _ = Sized().export_tvm({"forward": argument, "other": argument})
+        assert str(mod["forward"].ret_struct_info).endswith('R.Tensor((hidden,), dtype="float32"))')
+        vm = relax.VirtualMachine(relax.build(mod), pliant.cpu())
+        x, weight, bias = np.ones((2, 3), "float32"), np.ones((4, 3), "float32"), np.zeros(4, "float32")
+        product, zeros = vm["forward"](x, weight, bias)
+        np.testing.assert_array_equal(product.numpy(), np.full((2, 4), 3))
+        assert zeros.shape == (3,)
+        assert vm["other"](x, weight, bias).shape == (2, 3)
+        with pytest.raises(pliant.ShapeError):
+            vm["forward"](x, np.ones((4, 5), "float32"), bias)
 
 
 def test_kinds_of_arguments() -> None:
@@ -184,6 +212,25 @@ def test_errors_of_spec_classes() -> None:
         nn.Parameter((None,))  # type: ignore[arg-type]
     with pytest.raises(pliant.ShapeError):
         nn.Parameter((-1,))
+
+
+def test_plain_lists_of_modules_are_reported() -> None:
+    class Plain(nn.Module):
+        def __init__(self) -> None:
+            self.layers = [nn.ReLU()]
+
+        def forward(self, x: nn.Tensor) -> Any:
+            return self.layers[0](x)
+
+    class Outer(nn.Module):
+        def __init__(self) -> None:
+            self.inner = Plain()
+
+        def forward(self, x: nn.Tensor) -> Any:
+            return self.inner(x)
+
+    with pytest.warns(UserWarning, match=r"Python list 'Outer\.inner\.layers' are not exported: use nn\.ModuleList"):
+        Outer().export_tvm({"forward": {"x": spec.Tensor([1], "float32")}})
 
 
 def test_errors_of_exports() -> None:

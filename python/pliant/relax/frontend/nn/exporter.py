@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from pliant._core import IRModule, PrimExpr
 from pliant._core import Var as TirVar
 from pliant.relax.block_builder import BlockBuilder
 from pliant.relax.frontend.nn import spec as _spec
-from pliant.relax.frontend.nn.core import Effect, Object, Parameter, Tensor, find_attributes
+from pliant.relax.frontend.nn.core import Effect, Module, Object, Parameter, Tensor, find_attributes
 
 if TYPE_CHECKING:
     from pliant._core.relax import Expr, Var
@@ -74,6 +75,7 @@ class Exporter:
 
     def build(self, spec: _spec.ModuleSpec) -> tuple[IRModule, list[tuple[str, Parameter]], list[ExternModule]]:
         """Exports the methods. Returns the module, the parameters by name, and the external modules."""
+        _warn_of_plain_containers(spec.module, type(spec.module).__name__)
         params = _unique(find_attributes(spec.module, "", lambda value: isinstance(value, Parameter)))
         effects: list[tuple[str, Effect]] = [("", self.io_effect)] if self.io_effect is not None else []
         effects += _unique(find_attributes(spec.module, "", lambda value: isinstance(value, Effect)))
@@ -117,7 +119,11 @@ class _Method:
         self.spec = spec
         self.params = params
         self.effects = effects
+        # The size variables by name. Those of parameters come first, since code of the module may refer to them.
         self.symbols: dict[str, TirVar] = {}
+        for _, param in params:
+            for dim in param.shape:
+                self.dim(dim)
 
     def export(self) -> None:
         spec, builder = self.spec, self.builder
@@ -139,6 +145,14 @@ class _Method:
         """The size variable with this name. All arguments and parameters of the method share it."""
         return self.symbols.setdefault(name, TirVar(name, "int64"))
 
+    def dim(self, dim: Any) -> Any:
+        """A dim of an argument or parameter. A variable in it stands for the size with its name."""
+        if isinstance(dim, str):
+            return self.symbol(dim)
+        if isinstance(dim, TirVar):
+            return self.symbols.setdefault(dim.name, dim)
+        return dim
+
     def variable(self, name: str, spec: _spec.ArgSpec) -> Var:
         """Creates the parameter of the function for an argument."""
         return _relax.Var(name, self.type_of(name, spec))
@@ -147,7 +161,7 @@ class _Method:
         if isinstance(spec, _spec.Int):
             return _relax.ShapeStructInfo([self.symbol(name)])
         if isinstance(spec, _spec.Tensor):
-            dims = [self.symbol(dim) if isinstance(dim, str) else dim for dim in spec.shape]
+            dims = [self.dim(dim) for dim in spec.shape]
             return _relax.TensorStructInfo(dims, spec.dtype)
         if isinstance(spec, _spec.Object):
             return _relax.ObjectStructInfo()
@@ -171,7 +185,7 @@ class _Method:
         """Binds the parameters of the module to variables of the function, and returns the parameters of the function for them."""
         variables = []
         for name, param in self.params:
-            dims = [self.symbol(dim.name) if isinstance(dim, TirVar) else dim for dim in param.shape]
+            dims = [self.dim(dim) for dim in param.shape]
             variables.append(_relax.Var(name, _relax.TensorStructInfo(dims, param.dtype)))
         inputs = self.packed("packed_params", variables) if mode == "packed" else variables
         for i, (name, param) in enumerate(self.params):
@@ -211,6 +225,18 @@ class _Method:
         raise TypeError(
             f"the method '{self.name}' must return tensors, objects, sizes or tuples of these, but returned {type(value).__name__}"
         )
+
+
+def _warn_of_plain_containers(module: Module, path: str) -> None:
+    """Warns of Python lists and dicts of modules or parameters, which are not found in them."""
+    for name, value in module._children():
+        if isinstance(value, Module):
+            _warn_of_plain_containers(value, f"{path}.{name}")
+        items = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list | tuple) else []
+        if any(isinstance(item, Module | Parameter | Effect) for item in items):
+            container = "nn.ModuleDict or nn.ParameterDict" if isinstance(value, dict) else "nn.ModuleList or nn.ParameterList"
+            message = f"the parameters in the Python {type(value).__name__} '{path}.{name}' are not exported: use {container}"
+            warnings.warn(message, stacklevel=4)
 
 
 def _unique(named: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
