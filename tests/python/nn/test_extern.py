@@ -72,6 +72,36 @@ def test_source_modules(tmp_path: Path) -> None:
         nn.SourceModule(symbols, "int x = ;", "cpp").load()
 
 
+TVM_SOURCE = r"""
+#include <dlpack/dlpack.h>
+#include <tvm/runtime/data_type.h>
+#include <tvm/runtime/packed_func.h>
+
+namespace {
+int axpy(DLTensor* x, DLTensor* y, float factor, int shift, std::string name, DLTensor* out) {
+  using namespace tvm::runtime;
+  ICHECK(name == "axpy") << "for the function " << name;
+  ICHECK_EQ(x->ndim, 1);
+  ICHECK(DataType(x->dtype) == DataType::Float(32));
+  for (int64_t i = 0; i < out->shape[0]; ++i) {
+    static_cast<float*>(out->data)[i] =
+        static_cast<float*>(x->data)[i] * factor + static_cast<float*>(y->data)[i] + shift;
+  }
+  return 0;
+}
+}  // namespace
+TVM_DLL_EXPORT_TYPED_FUNC(test_nn_axpy, axpy);
+"""
+
+
+@compiler
+def test_functions_exported_by_macros() -> None:
+    module = nn.SourceModule({"test_nn_axpy": _like_first}, TVM_SOURCE, "cpp")
+    _check(module)
+    with pytest.raises(Exception, match='check failed: name == "axpy" for the function other'):
+        Axpy(module, "other").jit(RAW, out_format="numpy")["forward"](np.ones(1, "float32"), np.ones(1, "float32"))
+
+
 def test_functions_in_python() -> None:
     module = nn.ExternModule({"test_nn_axpy": _like_first})
 

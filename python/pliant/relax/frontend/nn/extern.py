@@ -79,8 +79,10 @@ class ObjectModule(ExternModule):
 
 
 class SourceModule(ExternModule):
-    """An external module from C++ source code, which is compiled when the module is loaded. ``source_code`` is the code or the
-    path of a file. The calling convention is that of :class:`ObjectModule`; the header ``dlpack/dlpack.h`` is available.
+    """An external module from C++ source code, which is compiled when the module is loaded. ``source_code`` is the code or the path
+    of a file. A function has C linkage, as in :class:`ObjectModule`, or is exported by TVM's macro
+    ``TVM_FFI_DLL_EXPORT_TYPED_FUNC`` or ``TVM_DLL_EXPORT_TYPED_FUNC``. The headers ``dlpack/dlpack.h``, ``tvm/ffi/function.h``,
+    ``tvm/runtime/packed_func.h`` and ``tvm/runtime/data_type.h`` have the parts of TVM that such functions need.
 
     Raises ``UnsupportedError`` for CUDA code and WebAssembly, and ``ValueError`` for other formats.
     """
@@ -109,7 +111,7 @@ class SourceModule(ExternModule):
 
     @staticmethod
     def get_includes(tvm_pkg: Sequence[str] | None = None) -> list[Path]:
-        """Returns the folder with the header of DLPack. Raises ``UnsupportedError`` for packages of TVM."""
+        """Returns the folder with the headers. Raises ``UnsupportedError`` for packages of TVM."""
         if tvm_pkg:
             raise UnsupportedError(
                 f"SourceModule: the packages {', '.join(tvm_pkg)} of TVM are not part of Pliant; pass -I in compile_options"
