@@ -159,6 +159,21 @@ def test_load_state_dict_without_strict() -> None:
         model.load_state_dict({"scales.0": nn.Parameter((1,))}, strict=False)
 
 
+def test_one_name_is_enough_for_a_shared_parameter() -> None:
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            self.embed = nn.Embedding(3, 2)
+            self.head = nn.Linear(2, 3, bias=False)
+            self.head.weight = self.embed.weight
+
+    for name in ("embed.weight", "head.weight"):
+        model = Tied()
+        assert model.load_state_dict({name: np.ones((3, 2), "float32")}) == ([], [])
+        assert model.head.weight.data is model.embed.weight.data is not None
+    with pytest.raises(KeyError, match="missing: embed.weight, head.weight"):
+        Tied().load_state_dict({})
+
+
 def test_symbolic_parameters_accept_any_size() -> None:
     param = nn.Parameter(("vocab", 4))
     param.data = np.ones((7, 4), "float32")

@@ -267,7 +267,8 @@ class Module(SubroutineMixin):
             arrays[name] = as_ndarray(value)
             if problem := params[name].mismatch(arrays[name]):
                 problems.append(f"'{name}' {problem}")
-        missing = [name for name in params if name not in state_dict]
+        loaded = {id(params[name]) for name in params.keys() & state_dict.keys()}
+        missing = [name for name, param in params.items() if id(param) not in loaded]
         unexpected = [name for name in state_dict if name not in params]
         if strict and missing:
             problems.append(f"missing: {', '.join(missing)}")
