@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from pliant import _core
 from pliant._core import Var as TirVar
 from pliant.relax.block_builder import BlockBuilder
+from pliant.relax.frontend.nn._tensor import Object, Parameter, Tensor, current_builder, wrap_nested
 
 if TYPE_CHECKING:
     from pliant._core import PrimExpr
     from pliant._core.relax import Expr, GlobalVar, StructInfo, Var
-    from pliant.relax.frontend.nn.core import Module, Parameter
-
+    from pliant.relax.frontend.nn.core import Module
 _relax = _core.relax
 
 
@@ -49,8 +49,6 @@ def _dispatching(forward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _call_subroutine(module: Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from pliant.relax.frontend.nn.core import current_builder, wrap_nested
-
     builder = current_builder()
     arguments = inspect.signature(forward).bind(module, *args, **kwargs).arguments
     arguments.pop(next(iter(arguments)))
@@ -72,8 +70,6 @@ def _define(
     outer: BlockBuilder, module: Module, forward: Callable[..., Any], arguments: dict[str, Any], params: list[Parameter]
 ) -> GlobalVar:
     """Creates the function of a module and adds it to the module that ``outer`` builds."""
-    from pliant.relax.frontend.nn.core import Tensor
-
     # A builder of its own, since a builder builds one function at a time.
     existing = outer.get()
     inner = BlockBuilder(existing)
@@ -104,13 +100,11 @@ def _define(
     return subroutine
 
 
-def _configuration(module: Module) -> tuple[Any, ...]:
+def _configuration(module: Any) -> tuple[Any, ...]:
     """The attributes of a module that are not parameters. Modules that differ in them do not share a function."""
-    from pliant.relax.frontend.nn.core import Module, Parameter
-
     values: list[Any] = [type(module)]
     for name, value in module._children():
-        if isinstance(value, Module):
+        if isinstance(value, SubroutineMixin):
             values.append((name, _configuration(value)))
         elif not isinstance(value, Parameter):
             plain = isinstance(value, int | float | str | tuple | list | dict | None)
@@ -133,8 +127,6 @@ def _parameters_bound(params: list[Parameter], variables: list[Var]) -> Iterator
 
 def _to_expr(value: Any, builder: BlockBuilder) -> Any:
     """Converts tensors, also inside tuples, to expressions of known type. Returns other values unchanged."""
-    from pliant.relax.frontend.nn.core import Object, Tensor
-
     if isinstance(value, Tensor | Object):
         return value._expr
     if isinstance(value, tuple | list) and value and all(isinstance(v, Tensor) for v in value):
@@ -145,8 +137,6 @@ def _to_expr(value: Any, builder: BlockBuilder) -> Any:
 
 
 def _as_nn(var: Var) -> Any:
-    from pliant.relax.frontend.nn.core import Object, Tensor, wrap_nested
-
     info = var.struct_info_
     if isinstance(info, _relax.TensorStructInfo):
         return Tensor(_expr=var)
