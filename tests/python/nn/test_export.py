@@ -9,6 +9,7 @@ import pytest
 
 import pliant
 from pliant import relax, tir
+from pliant.error import UnsupportedError
 from pliant.relax.frontend import nn
 from pliant.relax.frontend.nn import spec
 from pliant.script import ir as I
@@ -373,6 +374,21 @@ def test_subroutines_of_different_configurations() -> None:
         np.ones((1, 1, 5), "float32")
     )
     assert [part.shape for part in got] == [(1, 1, 4), (1, 1, 3)]
+
+
+def test_effects_in_subroutines() -> None:
+    class Cached(nn.Module):
+        define_subroutine = True
+
+        def __init__(self) -> None:
+            self.cache = nn.KVCache(4, [3])
+
+        def forward(self, x: nn.Tensor) -> Any:
+            self.cache.append(x)
+            return x
+
+    with pytest.raises(UnsupportedError, match="Cached cannot be a subroutine, because it contains the effect 'cache'"):
+        Cached().export_tvm({"forward": {"x": spec.Tensor(["n", 3], "float32")}})
 
 
 def test_subroutines_outside_of_an_export() -> None:

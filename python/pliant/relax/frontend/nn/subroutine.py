@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pliant import _core
 from pliant._core import Var as TirVar
+from pliant.error import UnsupportedError
 from pliant.relax.block_builder import BlockBuilder
 from pliant.relax.frontend.nn._tensor import Object, Parameter, Tensor, current_builder, wrap_nested
 
@@ -49,7 +50,12 @@ def _dispatching(forward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _call_subroutine(module: Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    from pliant.relax.frontend.nn.core import Effect, find_attributes
+
     builder = current_builder()
+    effect = next(find_attributes(module, "", lambda value: isinstance(value, Effect)), None)
+    if effect is not None:
+        raise UnsupportedError(f"{type(module).__name__} cannot be a subroutine, because it contains the effect '{effect[0]}'")
     arguments = inspect.signature(forward).bind(module, *args, **kwargs).arguments
     arguments.pop(next(iter(arguments)))
     arguments = {name: _to_expr(value, builder) for name, value in arguments.items()}
