@@ -149,7 +149,7 @@ pub const ORDERED: &[Case] = &[
         }
         let error =
             call("relax.einsum", &one, &attrs(&[("subscripts", AttrValue::str("ii"))]), false);
-        assert!(error.unwrap_err().contains("but has 2 and 3"));
+        assert!(error.unwrap_err().contains("but has the sizes 2 and 3"));
     }),
     ("relax.quantize", || {
         for n in SIZES {
