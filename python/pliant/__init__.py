@@ -95,6 +95,7 @@ _SUBMODULES = frozenset(
         "tir",
         "topi",
         "transform",
+        "tvm",
     }
 )
 _LAZY = {
@@ -167,7 +168,9 @@ def __getattr__(name: str) -> Any:
     elif name in _LAZY:
         value = getattr(import_module(_LAZY[name]), name)
     else:
-        raise AttributeError(f"module 'pliant' has no attribute {name!r}")
+        from pliant._absent import absent_attribute
+
+        raise absent_attribute(__name__, name)
     globals()[name] = value
     return value
 

@@ -9,9 +9,15 @@ __all__ = [
     "CallError",
     "CompileError",
     "DTypeError",
+    "DiagnosticError",
     "DivisionError",
     "ExecutableError",
     "InternalError",
+    "OpAttributeInvalid",
+    "OpAttributeRequired",
+    "OpAttributeUnImplemented",
+    "OpError",
+    "OpNotImplemented",
     "PliantError",
     "ScheduleError",
     "ScriptError",
@@ -23,11 +29,11 @@ __all__ = [
 ]
 
 
-class PliantError(Exception):
-    """The base of all exceptions of Pliant."""
+class PliantError(RuntimeError):
+    """The base of all exceptions of Pliant. It is a ``RuntimeError``, as ``tvm.TVMError`` is."""
 
 
-class ScriptError(PliantError, SyntaxError):
+class ScriptError(SyntaxError, PliantError):
     """A script does not parse or is not valid. ``filename``, ``lineno``, ``offset`` and ``text``
     are the source location.
 
@@ -94,4 +100,11 @@ class InternalError(PliantError):
     """A bug in Pliant. Please report it."""
 
 
+# The names of these exceptions in TVM.
 TVMError = PliantError
+DiagnosticError = ScriptError
+OpError = CompileError
+OpNotImplemented = UnsupportedError
+OpAttributeUnImplemented = UnsupportedError
+OpAttributeInvalid = CompileError
+OpAttributeRequired = CompileError

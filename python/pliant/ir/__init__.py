@@ -6,11 +6,13 @@ from __future__ import annotations
 import re
 from abc import ABC
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pliant import _core
+from pliant._absent import absent_attribute
 from pliant._core import IRModule, Range
 from pliant.ir._structural_equality import difference
 from pliant.ir._structural_equality import structural_hash as _hash
@@ -87,12 +89,37 @@ class PointerType:
         return "handle"
 
 
+@dataclass(frozen=True)
+class SourceName:
+    """The name of a source text."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Span:
+    """A source location. Expressions accept spans and do not keep them."""
+
+    source_name: SourceName
+    line: int = 0
+    end_line: int = 0
+    column: int = 0
+    end_column: int = 0
+
+
 GlobalVar = _core.relax.GlobalVar
+RelayExpr = _core.relax.Expr
+RelaxExpr = _core.relax.Expr
+BaseExpr = _core.relax.Expr
+PrimExpr = _core.PrimExpr
+Type = _core.relax.StructInfo
+TupleType = _core.relax.TupleStructInfo
 Op = _core.relax.OpFunction
 
 __all__ = [
     "Array",
     "Attrs",
+    "BaseExpr",
     "BaseFunc",
     "DictAttrs",
     "GlobalVar",
@@ -101,7 +128,14 @@ __all__ = [
     "Op",
     "PointerType",
     "PrimType",
+    "PrimExpr",
     "Range",
+    "RelaxExpr",
+    "RelayExpr",
+    "SourceName",
+    "Span",
+    "TupleType",
+    "Type",
     "assert_structural_equal",
     "instrument",
     "load_json",
@@ -117,7 +151,9 @@ def __getattr__(name: str) -> Any:
         return import_module(f"pliant.ir.{name}")
     if name in ("load_json", "save_json"):
         return getattr(import_module("pliant.ir._module_json"), name)
-    raise AttributeError(f"module 'pliant.ir' has no attribute {name!r}")
+    if name == "FuncType":
+        return import_module("pliant.relax.ty").FuncType
+    raise absent_attribute(__name__, name)
 
 
 def structural_equal(lhs: Comparable, rhs: Comparable, map_free_vars: bool = False) -> bool:

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pliant import _core
+from pliant.relax import _expr_methods as _expr_methods
 from pliant.relax.block_builder import BlockBuilder, te_tensor
 from pliant.relax.op import call_dps_packed, call_kernel, call_pure_packed, call_tir
 
@@ -84,7 +85,7 @@ globals().update({name: getattr(_relax, name) for name in _CLASSES})
 # The names of the same types in TVM 0.26.
 _ALIASES = {
     "AnyType": "ObjectStructInfo",
-    "FuncType": "FuncStructInfo",
+    "ObjectType": "ObjectStructInfo",
     "ShapeType": "ShapeStructInfo",
     "TensorType": "TensorStructInfo",
     "TupleType": "TupleStructInfo",
@@ -104,12 +105,19 @@ _SUBMODULES = {
     "op",
     "pipeline",
     "struct_info",
+    "testing",
     "transform",
+    "ty",
     "utils",
     "vm",
     "vm_build",
 }
 _LAZY = {
+    "DynTensorType": "pliant.relax.ty",
+    "FuncType": "pliant.relax.ty",
+    "PackedFuncType": "pliant.relax.ty",
+    "PrimType": "pliant.relax.ty",
+    "Type": "pliant.relax.ty",
     "DataflowBlockRewrite": "pliant.relax.binding_rewrite",
     "ExprFunctor": "pliant.relax.expr_functor",
     "PyExprMutator": "pliant.relax.expr_functor",
@@ -191,7 +199,9 @@ def __getattr__(name: str) -> Any:
     elif name in _LAZY:
         value = getattr(import_module(_LAZY[name]), name)
     else:
-        raise AttributeError(f"module 'pliant.relax' has no attribute {name!r}")
+        from pliant._absent import absent_attribute
+
+        raise absent_attribute(__name__, name)
     globals()[name] = value
     return value
 

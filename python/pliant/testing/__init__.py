@@ -9,14 +9,17 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pliant import _core
+from pliant.testing import _requirements
+from pliant.testing._requirements import *  # noqa: F403
+from pliant.testing._requirements import __all__ as _requirement_names
 
-__all__ = ["assert_allclose", "interpret", "main"]
+__all__ = ["assert_allclose", "interpret", "main", *_requirement_names]
 
 
 def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 1e-7, verbose: bool = True) -> None:
     """Raises ``AssertionError`` unless both arrays have the same shape and their elements agree
     within the tolerances."""
-    left, right = np.asanyarray(actual), np.asanyarray(desired)
+    left, right = (np.asanyarray(side.numpy() if isinstance(side, _core.NDArray) else side) for side in (actual, desired))
     np.testing.assert_allclose(left.shape, right.shape)
     np.testing.assert_allclose(left, right, rtol=rtol, atol=atol, verbose=verbose)
 
@@ -42,3 +45,10 @@ def main() -> NoReturn:
             " (inspect.currentframe() has no caller); use CPython, or call pytest.main([__file__])"
         )
     sys.exit(pytest.main([caller.f_code.co_filename, *sys.argv[1:]]))
+
+
+def __getattr__(name: str) -> Any:
+    found = _requirements.feature(name.removeprefix("requires_")) if name.startswith("requires_") else None
+    if found is None:
+        raise AttributeError(f"module 'pliant.testing' has no attribute {name!r}")
+    return found

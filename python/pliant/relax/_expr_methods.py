@@ -1,0 +1,68 @@
+"""Methods and properties of the classes of expressions and types that only combine other ones: TVM's names of 2022 and early
+2023."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pliant import _core
+
+_relax = _core.relax
+
+
+def _checked_type_or_none(self: Any) -> Any:
+    """The type of the expression without sizes, or ``None`` if it is not known yet."""
+    info = self.struct_info_
+    return None if info is None else _relax.static_struct_info(info)
+
+
+def _checked_type(self: Any) -> Any:
+    """The type of the expression without sizes: its ``struct_info`` as TVM had it in 2022."""
+    return _relax.static_struct_info(self.struct_info)
+
+
+def _shape(self: Any) -> Any:
+    """The shape in the type of the expression, or ``None`` if it is unknown."""
+    info = self.struct_info_
+    if isinstance(info, _relax.TupleStructInfo):
+        shapes = [getattr(field, "shape", None) for field in info.fields]
+        return None if None in shapes else _relax.Tuple(shapes)
+    return getattr(info, "shape", None)
+
+
+def _is_base_of(self: Any, derived: Any) -> bool:
+    """Whether every value of the type ``derived`` has this type."""
+    from pliant.relax.ty import is_base_of
+
+    return is_base_of(self, derived)
+
+
+def _arg_types(self: Any) -> Any:
+    """The types of the parameters without sizes."""
+    return None if self.params is None else tuple(_relax.static_struct_info(p) for p in self.params)
+
+
+def _ret_type(self: Any) -> Any:
+    """The type of the result without sizes."""
+    return _relax.static_struct_info(self.ret)
+
+
+def _ret_struct_info(self: Any) -> Any:
+    """The type of the function's result, under its name in newer versions of TVM."""
+    return self.ret_struct_info
+
+
+_ADDED: list[tuple[Any, str, Any]] = [
+    (_relax.Expr, "checked_type", property(_checked_type)),
+    (_relax.Expr, "checked_type_", property(_checked_type_or_none)),
+    (_relax.Expr, "_checked_type_", property(_checked_type_or_none)),
+    (_relax.Expr, "shape_", property(_shape)),
+    (_relax.StructInfo, "is_base_of", _is_base_of),
+    (_relax.FuncStructInfo, "arg_types", property(_arg_types)),
+    (_relax.FuncStructInfo, "ret_type", property(_ret_type)),
+    (_relax.Function, "ret_ty", property(_ret_struct_info)),
+]
+for _class, _name, _value in _ADDED:
+    if not hasattr(_class, _name):
+        setattr(_class, _name, _value)
+del _class, _name, _value
