@@ -52,6 +52,34 @@ def _ret_struct_info(self: Any) -> Any:
     return self.ret_struct_info
 
 
+def _node_script(self: Any, **options: Any) -> str:
+    """Returns the node as script text, with the options of TVM's printer. Variables that the node does not define are declared
+    in front of it."""
+    from pliant.ir._script_text import node_script
+
+    return node_script(self, **options)
+
+
+def _show_node(self: Any, *args: Any, **options: Any) -> None:
+    """Prints the node as script text."""
+    print(_node_script(self))
+
+
+def _with_options(script: Any, uses: str) -> Any:
+    """Extends the method ``script`` of a class by the options of TVM's printer."""
+
+    def with_options(self: Any, *, name: str | None = None, show_meta: bool = False, **options: Any) -> str:
+        from pliant.ir._script_text import function_script
+
+        text = script(self, name=name, show_meta=show_meta)
+        return function_script(text, uses, **options)
+
+    with_options.__name__ = "script"
+    with_options.__doc__ = script.__doc__
+    return with_options
+
+
+_NODES = (_relax.Expr, _relax.StructInfo, _relax.Binding, _relax.BindingBlock)
 _ADDED: list[tuple[Any, str, Any]] = [
     (_relax.Expr, "checked_type", property(_checked_type)),
     (_relax.Expr, "checked_type_", property(_checked_type_or_none)),
@@ -62,7 +90,12 @@ _ADDED: list[tuple[Any, str, Any]] = [
     (_relax.FuncStructInfo, "ret_type", property(_ret_type)),
     (_relax.Function, "ret_ty", property(_ret_struct_info)),
 ]
+_ADDED += [(node, "script", _node_script) for node in _NODES]
+_ADDED += [(node, "_relax_script", _node_script) for node in _NODES]
+_ADDED += [(node, "show", _show_node) for node in _NODES]
+for _class, _uses in ((_core.IRModule, "IRT"), (_relax.Function, "R"), (_core.PrimFunc, "T")):
+    _class.script = _with_options(_class.script, _uses)  # type: ignore[method-assign]
 for _class, _name, _value in _ADDED:
     if not hasattr(_class, _name):
         setattr(_class, _name, _value)
-del _class, _name, _value
+del _class, _name, _uses, _value

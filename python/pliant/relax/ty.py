@@ -49,7 +49,7 @@ class DynTensorType(metaclass=_View):
 
     viewed = _relax.TensorStructInfo
 
-    def __new__(cls, ndim: int = -1, dtype: str | None = None, span: Any = None) -> Any:
+    def __new__(cls, ndim: int = -1, dtype: str | None = "float32", span: Any = None) -> Any:
         return _relax.TensorStructInfo(None, dtype or None, ndim=ndim)
 
 
