@@ -4,6 +4,8 @@ exception for the same kind of error."""
 from __future__ import annotations
 
 __all__ = [
+    "ArgumentTypeError",
+    "ArgumentValueError",
     "AssertionFailed",
     "BoundsError",
     "CallError",
@@ -12,6 +14,7 @@ __all__ = [
     "DiagnosticError",
     "DivisionError",
     "ExecutableError",
+    "IndexRangeError",
     "InternalError",
     "OpAttributeInvalid",
     "OpAttributeRequired",
@@ -24,6 +27,7 @@ __all__ = [
     "ShapeError",
     "TVMError",
     "TimeLimitError",
+    "UnknownNameError",
     "UnsupportedError",
     "VMError",
 ]
@@ -94,6 +98,22 @@ class BoundsError(ShapeError, IndexError):
 
 class DTypeError(PliantError, TypeError):
     """A value has the wrong data type."""
+
+
+class ArgumentTypeError(PliantError, TypeError):
+    """An argument has the wrong type."""
+
+
+class ArgumentValueError(PliantError, ValueError):
+    """An argument has an invalid value."""
+
+
+class UnknownNameError(PliantError, KeyError):
+    """A name is unknown, such as the name of a function."""
+
+
+class IndexRangeError(PliantError, IndexError):
+    """An index is out of range."""
 
 
 class InternalError(PliantError):

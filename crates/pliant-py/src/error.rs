@@ -6,7 +6,6 @@ use pliant_exec::ExecError;
 use pliant_pass::PassError;
 use pliant_tensor::TensorError;
 use pliant_vm::{CheckKind, TraceEntry, VmError};
-use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyModule, PyType};
@@ -150,6 +149,10 @@ exception_classes! {
     internal_error = "InternalError";
     call_error = "CallError";
     executable_error = "ExecutableError";
+    argument_type_error = "ArgumentTypeError";
+    argument_value_error = "ArgumentValueError";
+    unknown_name_error = "UnknownNameError";
+    index_range_error = "IndexRangeError";
 }
 
 fn new_exception(
@@ -180,10 +183,10 @@ impl From<Error> for PyErr {
             Error::Shape(m) => new_exception(shape_error, m),
             Error::DType(m) => new_exception(dtype_error, m),
             Error::Internal(m) => new_exception(internal_error, m),
-            Error::Type(m) => PyTypeError::new_err(m),
-            Error::Value(m) => PyValueError::new_err(m),
-            Error::Key(m) => PyKeyError::new_err(m),
-            Error::Index(m) => PyIndexError::new_err(m),
+            Error::Type(m) => new_exception(argument_type_error, m),
+            Error::Value(m) => new_exception(argument_value_error, m),
+            Error::Key(m) => new_exception(unknown_name_error, m),
+            Error::Index(m) => new_exception(index_range_error, m),
         }
     }
 }

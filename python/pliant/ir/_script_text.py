@@ -105,9 +105,9 @@ def type_text(info: Any) -> str:
     return str(info)
 
 
-def node_script(node: Any, **options: Any) -> str:
+def node_script(node: Any, *, name: str | None = None, show_meta: bool = False, **options: Any) -> str:
     """Returns an expression, a type, a binding or a block as script text. Variables that it does not define are declared in
-    front of it."""
+    front of it. ``name`` and ``show_meta``, which concern functions, are ignored."""
     scope = _Scope()
     if isinstance(node, _relax.StructInfo):
         scope.declare(_relax.struct_info_vars(node, False))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pliant import _core
@@ -11,6 +12,7 @@ from pliant._core import Tensor
 
 if TYPE_CHECKING:
     from pliant._core import IRModule, PrimFunc
+    from pliant._core import Var as TirVar
     from pliant._core.relax import Expr, Function, GlobalVar, StructInfo, Var
 
 _relax = _core.relax
@@ -71,6 +73,9 @@ class BlockBuilder(_relax.BlockRewriter):
     >>> mod = bb.get()
     """
 
+    # Whether the open function is a scratch function.
+    _in_scratch = False
+
     @staticmethod
     def current() -> BlockBuilder | None:
         """Returns the builder with the innermost open function in this thread, or ``None``."""
@@ -92,6 +97,39 @@ class BlockBuilder(_relax.BlockRewriter):
         Leaving the block raises ``ValueError`` if ``emit_func_output`` was not called.
         """
         return FunctionScope(self, name, params, attrs, pure, private)
+
+    def _begin_function(self, *args: Any) -> None:
+        if self._in_scratch:
+            self._in_scratch = False
+            self._end_function(True)
+        super()._begin_function(*args)
+
+    def _begin_binding_block(self) -> None:
+        self._begin_block(super()._begin_binding_block)
+
+    def _begin_dataflow_block(self) -> None:
+        self._begin_block(super()._begin_dataflow_block)
+
+    def _begin_block(self, begin: Callable[[], None]) -> None:
+        """Begins a block. Outside of functions, the block belongs to a scratch function, which is discarded when the next
+        function begins."""
+        try:
+            begin()
+        except ValueError:
+            if self._in_scratch:
+                raise
+            super()._begin_function("scratch", None)
+            self._in_scratch = True
+            begin()
+
+    @contextmanager
+    def testing_scope(self, def_vars: Sequence[TirVar]) -> Iterator[None]:
+        """Opens a scratch function, in which expressions over the size variables ``def_vars`` can be normalized. It is
+        discarded at the end."""
+        sizes = _relax.Var("sizes", _relax.ShapeStructInfo(list(def_vars)))
+        with self.function("scratch", [sizes]):
+            yield
+            self.emit_func_output(_relax.Tuple([]))
 
     def dataflow(self) -> DataflowScope:
         """Returns a context manager that begins a dataflow block and ends it."""

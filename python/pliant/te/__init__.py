@@ -269,8 +269,9 @@ def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc) -> Any:
     return result[0] if len(result) == 1 else result
 
 
-def create_prim_func(ops: Sequence[Tensor | PrimExpr]) -> PrimFunc:
-    """Creates the loop function that computes the stages among ``ops`` from the placeholders among ``ops``.
+def create_prim_func(ops: Sequence[Tensor | PrimExpr], index_dtype_override: str | None = None) -> PrimFunc:
+    """Creates the loop function that computes the stages among ``ops`` from the placeholders among ``ops``. Indices are int64;
+    ``index_dtype_override`` is ignored.
 
     A size variable that is no dim of a buffer by itself, such as ``m`` in ``2 * m``, becomes an extra parameter. Raises
     ``CompileError`` if a stage reads a placeholder that is not among ``ops``.

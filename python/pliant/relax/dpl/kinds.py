@@ -125,7 +125,9 @@ class TuplePattern(DFPattern):
         self.fields = [_pattern(f) for f in fields]
         super().__init__(Node.tuple_([f.node for f in self.fields], self._unordered))
 
-    def __getitem__(self, index: int) -> TupleGetItemPattern:
+    def __getitem__(self, index: int | None) -> TupleGetItemPattern:
+        if index is None:
+            return TupleGetItemPattern(self)
         if not isinstance(index, int) or not -len(self.fields) <= index < len(self.fields):
             raise IndexError(f"the tuple pattern has {len(self.fields)} fields, so it has no field {index!r}")
         return TupleGetItemPattern(self, index % len(self.fields))
@@ -153,6 +155,39 @@ class TupleGetItemPattern(DFPattern):
     def __init__(self, tuple: DFPattern, index: int | None = None) -> None:
         self.tuple, self.index = _pattern(tuple), index
         super().__init__(Node.get_item(self.tuple.node, index))
+
+    def extract_matched_expr(self, expr: Any, var2val: Mapping[Any, Any] | None = None) -> dict[DFPattern, Any] | None:
+        """Returns a dict from each subpattern to the expression that it matches, or ``None`` if there is no match. An access to
+        a field of a tuple expression, which is the field itself inside functions, matches too."""
+        relax = _core.relax
+        if not isinstance(expr, relax.TupleGetItem) or not isinstance(expr.tuple_value, relax.Tuple):
+            return super().extract_matched_expr(expr, var2val)
+        found = self.tuple.extract_matched_expr(expr.tuple_value, var2val)
+        return None if found is None or self.index not in (None, expr.index) else {**found, self: expr}
+
+
+class FunctionPattern(DFPattern):
+    """Matches a function whose parameters match ``params`` and whose result matches ``body``. The pattern is for whole
+    functions: it matches nothing inside another pattern."""
+
+    __slots__ = ("body", "params")
+
+    def __init__(self, params: Sequence[DFPattern], body: DFPattern) -> None:
+        self.params, self.body = [_pattern(p) for p in params], _pattern(body)
+        # No packed function has this name.
+        super().__init__(Node.extern_func("function pattern"))
+
+    def extract_matched_expr(self, expr: Any, var2val: Mapping[Any, Any] | None = None) -> dict[DFPattern, Any] | None:
+        """Returns a dict from each subpattern to the expression that it matches, or ``None`` if there is no match."""
+        if not isinstance(expr, _core.relax.Function) or len(expr.params) != len(self.params):
+            return None
+        found: dict[DFPattern, Any] = {self: expr}
+        for pattern, part in [*zip(self.params, expr.params, strict=True), (self.body, expr.body.body)]:
+            more = pattern.extract_matched_expr(part, {})
+            if more is None or any(key in found and not found[key].same_as(value) for key, value in more.items()):
+                return None
+            found.update(more)
+        return found
 
 
 class AndPattern(DFPattern):

@@ -20,6 +20,7 @@ from pliant.relax.dpl.kinds import (
     DataflowVarPattern,
     ExprPattern,
     ExternFuncPattern,
+    FunctionPattern,
     GlobalVarPattern,
     NotPattern,
     OrPattern,
@@ -138,6 +139,13 @@ def is_call_dps_packed(func_name: str, args: Sequence[DFPattern] | DFPattern | N
     return _is_call("relax.call_dps_packed", ExternFuncPattern(func_name), args)
 
 
+def is_call_tir_extern(func_name: str, args: Sequence[DFPattern] | DFPattern | None = None) -> DFPattern:
+    """Matches ``R.call_tir(func_name, args)`` of a function that the module does not contain, and ``R.call_dps_packed``.
+    Without ``args``, the arguments may be anything."""
+    func = ExternFuncPattern(func_name)
+    return _is_call("relax.call_tir", func, args) | _is_call("relax.call_dps_packed", func, args)
+
+
 def is_call_packed(func_name: str, args: Sequence[DFPattern] | None = None) -> DFPattern:
     """Matches ``R.call_packed(func_name, *args)``. Without ``args``, the arguments may be
     anything."""
@@ -158,6 +166,9 @@ def make_fused_bias_activation_pattern(
     return is_op(activation)(out) if activation else out
 
 
+TypePattern = StructInfoPattern
+
+
 __all__ = [
     "AndPattern",
     "AttrPattern",
@@ -168,6 +179,7 @@ __all__ = [
     "DataflowVarPattern",
     "ExprPattern",
     "ExternFuncPattern",
+    "FunctionPattern",
     "GlobalVarPattern",
     "NotPattern",
     "OrPattern",
@@ -178,6 +190,7 @@ __all__ = [
     "StructInfoPattern",
     "TupleGetItemPattern",
     "TuplePattern",
+    "TypePattern",
     "UnorderedTuplePattern",
     "VarPattern",
     "WildcardPattern",
@@ -187,6 +200,7 @@ __all__ = [
     "is_call_dps_packed",
     "is_call_packed",
     "is_call_tir",
+    "is_call_tir_extern",
     "is_const",
     "is_dfv",
     "is_expr",

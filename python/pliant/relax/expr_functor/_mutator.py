@@ -431,4 +431,6 @@ def mutator(cls: _Class) -> _Class:
     """
     if not issubclass(cls, PyExprMutator):
         raise TypeError(f"@mutator requires a subclass of PyExprMutator, but {cls.__name__} is not one")
+    # TVM's decorators return a wrapper, whose `_cls` is the decorated class.
+    cls._cls = cls  # type: ignore[attr-defined]
     return cls

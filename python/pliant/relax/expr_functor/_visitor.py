@@ -200,4 +200,6 @@ def visitor(cls: _Class) -> _Class:
     """
     if not issubclass(cls, PyExprVisitor):
         raise TypeError(f"@visitor requires a subclass of PyExprVisitor, but {cls.__name__} is not one")
+    # TVM's decorators return a wrapper, whose `_cls` is the decorated class.
+    cls._cls = cls  # type: ignore[attr-defined]
     return cls
