@@ -20,6 +20,35 @@ def difference(lhs: Any, rhs: Any, map_free_vars: bool) -> str | None:
     return _Comparison(map_free_vars).of(lhs, rhs)
 
 
+def _with_equal_visibility(mod: Any, other: Any) -> Any:
+    """Makes functions public that are private in one of two modules only, if ``import tvm`` is Pliant.
+
+    Versions of TVM differ in whether functions that passes create are private, and scripts of older versions cannot mark
+    functions as private.
+    """
+    from pliant.tvm._finder import is_installed
+
+    if not is_installed():
+        return mod
+    found = {var.name_hint: func for var, func in other.functions_items()}
+    public = {}
+    for var, func in mod.functions_items():
+        match = found.get(var.name_hint)
+        if match is not None and _is_private(func) != _is_private(match) and isinstance(match, type(func)):
+            public[var.name_hint] = func.with_attr("global_symbol", var.name_hint)
+    if not public:
+        return mod
+    result = mod.clone()
+    for name, func in public.items():
+        result.update_func(_relax.GlobalVar(name), func)
+    return result
+
+
+def _is_private(func: Any) -> bool:
+    private = getattr(func, "private", None)
+    return func.is_private if private is None else bool(private)
+
+
 class _Comparison:
     """A comparison of two parts of a program. It maps variables and buffers of the left side to
     those of the right side.
@@ -45,6 +74,8 @@ class _Comparison:
             return None if lhs == rhs else f"the values differ: {lhs!r} on the left, {rhs!r} on the right"
         if _is_part(lhs) and _is_part(rhs):
             return self._parts(lhs, rhs)
+        if isinstance(lhs, _core.IRModule) and isinstance(rhs, _core.IRModule):
+            lhs, rhs = _with_equal_visibility(lhs, rhs), _with_equal_visibility(rhs, lhs)
         return _core.structural_difference(lhs, rhs)
 
     def _mappings(self, lhs: Mapping[Any, Any], rhs: Mapping[Any, Any]) -> str | None:
