@@ -96,7 +96,7 @@ class BoundsError(ShapeError, IndexError):
     """A program accessed an index that is out of bounds."""
 
 
-class DTypeError(PliantError, TypeError):
+class DTypeError(PliantError, TypeError, ValueError):
     """A value has the wrong data type."""
 
 

@@ -52,6 +52,11 @@ def _ret_struct_info(self: Any) -> Any:
     return self.ret_struct_info
 
 
+def _type_of_body(self: Any) -> Any:
+    """The type of the result of the sequence."""
+    return self.body.struct_info
+
+
 def _node_script(self: Any, **options: Any) -> str:
     """Returns the node as script text, with the options of TVM's printer. Variables that the node does not define are declared
     in front of it."""
@@ -79,6 +84,7 @@ def _with_options(script: Any, uses: str) -> Any:
     return with_options
 
 
+_relax.SeqExpr.struct_info = property(_type_of_body)  # type: ignore[misc,assignment]
 _NODES = (_relax.Expr, _relax.StructInfo, _relax.Binding, _relax.BindingBlock)
 _ADDED: list[tuple[Any, str, Any]] = [
     (_relax.Expr, "checked_type", property(_checked_type)),

@@ -8,6 +8,8 @@ from typing import Any
 
 from pliant import _core, transform
 from pliant._core import IRModule
+from pliant.relax._older_passes import *  # noqa: F403
+from pliant.relax._older_passes import __all__ as _older_names
 from pliant.relax.pipeline import get_pipeline
 from pliant.transform import FunctionPass, ModulePass, Pass, PassContext, Sequential, function_pass, module_pass
 from pliant.transform._pass_classes import Kind
@@ -24,6 +26,7 @@ __all__ = [
     "function_pass",
     "get_pipeline",
     "module_pass",
+    *_older_names,
 ]
 __all__ += ["FusionPattern", "PatternCheckContext", *(name for name in dir(transform) if name[0].isupper())]
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from statistics import fmean, median, pstdev
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pliant import _core
@@ -31,6 +32,50 @@ __all__ = [
 ]
 
 VMExecutable = Executable
+
+
+def _executable_of(cls: type[Executable], mod: Executable) -> Executable:
+    """The constructor of TVM, which wraps a loaded module. Here, the loaded module is the executable."""
+    if not isinstance(mod, cls):
+        raise TypeError(f"Executable takes a loaded executable, not {type(mod).__name__}")
+    return mod
+
+
+def _itself(self: Executable) -> Executable:
+    """The executable itself, for code that calls ``ex.mod.export_library``."""
+    return self
+
+
+Executable.__new__ = staticmethod(_executable_of)  # type: ignore[method-assign,assignment]
+Executable.mod = property(_itself)  # type: ignore[attr-defined]
+
+
+def _vmcodegen(builder: ExecBuilder, mod: IRModule, exec_mode: str = "bytecode") -> IRModule:
+    """Takes a lowered module for the builder, and returns its loop functions. :func:`_vmlink` builds the executable. TVM's two
+    steps of code generation have these names."""
+    builder._lowered = (mod, exec_mode)
+    loops = {var: func for var, func in mod.functions_items() if isinstance(func, _core.PrimFunc)}
+    return _core.IRModule(loops)
+
+
+def _vmlink(
+    builder: ExecBuilder,
+    target: str | Target | None,
+    tir_mod: IRModule | None = None,
+    tir_pipeline: str | None = "default",
+    ext_libs: Sequence[Any] | None = None,
+    params: dict[str, Any] | None = None,
+    **options: Any,
+) -> Executable:
+    """Builds the executable of a builder, or of the module that :func:`_vmcodegen` took for it. ``tir_mod`` is part of that
+    module. Raises ``UnsupportedError`` for ``ext_libs`` and ``params``."""
+    if ext_libs:
+        raise UnsupportedError("relax.vm._vmlink: external libraries are not supported; export the program with pliant.export_library")
+    lowered = builder._lowered
+    if lowered is None:
+        return builder.get()
+    mod, exec_mode = lowered
+    return build(mod, target, params, relax_pipeline=None, exec_mode=exec_mode)
 
 
 def build(
@@ -189,12 +234,31 @@ class VirtualMachine(_core.VirtualMachine):
         """
 
         def measure(*args: Any) -> BenchmarkResult:
+            if func_name in self._saved:
+                return BenchmarkResult(_durations(self._saved[func_name], number, repeat, float(min_repeat_ms)))
             if func_name == "invoke_stateful" and func_name not in self:
                 (name,) = args
                 return BenchmarkResult(self._time_stateful(name, number, repeat, float(min_repeat_ms)))
             return BenchmarkResult(self._time(func_name, args, number, repeat, float(min_repeat_ms)))
 
         return measure
+
+
+def _durations(run: Callable[[], Any], number: int, repeat: int, min_repeat_ms: float) -> list[float]:
+    """Measures a function without arguments. Returns the mean seconds of a run for each measurement."""
+    if number < 1 or repeat < 1:
+        raise ValueError(f"time_evaluator: number and repeat must be positive, got {number} and {repeat}")
+    results = []
+    for _ in range(repeat):
+        runs, elapsed = 0, 0.0
+        while runs == 0 or elapsed * 1000 < min_repeat_ms:
+            start = perf_counter()
+            for _ in range(number):
+                run()
+            elapsed += perf_counter() - start
+            runs += number
+        results.append(elapsed / runs)
+    return results
 
 
 class _FunctionScope:
@@ -219,6 +283,9 @@ class ExecBuilder(_core.ExecBuilder):
     ...     ib.emit_ret(ib.r(1))
     >>> ex = ib.get()
     """
+
+    # The module that `_vmcodegen` took, and its execution mode.
+    _lowered: tuple[IRModule, str] | None = None
 
     def function(
         self, func_name: str, num_inputs: int = 0, param_names: list[str] | None = None

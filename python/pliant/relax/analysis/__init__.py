@@ -251,24 +251,44 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
 # ---- modules ----
 
 
-def well_formed(obj: IRModule | Function, check_struct_info: bool = True) -> bool:
+def well_formed(obj: IRModule | Function, check_struct_info: bool = True, check: str | None = None) -> bool:
     """Whether a module or function follows the rules of the IR. A function that cannot be built,
     because it uses an undefined variable or defines a variable twice, is not well-formed.
-    ``check_struct_info`` is accepted for compatibility with TVM; types are always checked."""
-    return not _problems(obj)
+    ``check_struct_info`` is accepted for compatibility with TVM; types are always checked.
+
+    ``check="tvm"`` adds rules of TVM: the attribute ``global_symbol`` of a function of a module is its name. These rules are the
+    default if ``import tvm`` is Pliant; otherwise the default is ``"pliant"``.
+    """
+    return not _problems(obj, check)
 
 
-def check_well_formed(obj: IRModule | Function, check_struct_info: bool = True) -> None:
+def check_well_formed(obj: IRModule | Function, check_struct_info: bool = True, check: str | None = None) -> None:
     """Raises ``ValueError`` with all violations of the rules of the IR. The arguments are those of
     :func:`well_formed`."""
-    problems = _problems(obj)
+    problems = _problems(obj, check)
     if problems:
         raise ValueError("the module is not well-formed:\n" + "\n".join(problems))
 
 
-def _problems(obj: IRModule | Function) -> list[str]:
+def _problems_for_tvm(mod: IRModule) -> list[str]:
+    """Returns the violations of the rules that only TVM has."""
+    problems = []
+    for var, func in mod.functions_items():
+        symbol = func.attrs.get("global_symbol", var.name_hint)
+        if symbol != var.name_hint:
+            problems.append(f"the function '{var.name_hint}' has the attribute global_symbol = '{symbol}', which differs from its name")
+    return problems
+
+
+def _problems(obj: IRModule | Function, check: str | None = None) -> list[str]:
+    if check is None:
+        from pliant.tvm._finder import is_installed
+
+        check = "tvm" if is_installed() else "pliant"
+    if check not in ("pliant", "tvm"):
+        raise ValueError(f"well_formed: check must be \"pliant\" or \"tvm\", got {check!r}")
     if isinstance(obj, _core.IRModule):
-        return _core.verify_module(obj)
+        return [*_core.verify_module(obj), *(_problems_for_tvm(obj) if check == "tvm" else [])]
     try:
         return _core.verify_function(obj)
     except (ValueError, CompileError) as error:
