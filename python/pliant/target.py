@@ -10,6 +10,14 @@ __all__ = ["Target"]
 _KINDS = {"auto": "auto", "cpu": "auto", "c": "auto", "cranelift": "cranelift", "llvm": "llvm"}
 
 
+def _names_may_be_foreign() -> bool:
+    """Whether targets may name other devices until code is generated for them: programs written for TVM create such targets
+    before they ask whether the device exists."""
+    from pliant.tvm._finder import is_installed
+
+    return is_installed()
+
+
 class Target:
     """A target, given by its name. All names mean the CPU on which Pliant runs:
 
@@ -22,7 +30,7 @@ class Target:
 
     Options after the name and ``host`` are ignored; they are accepted for compatibility with TVM.
 
-    Raises ``UnsupportedError`` for other names.
+    Raises ``UnsupportedError`` for other names; if ``import tvm`` is Pliant, only when code is generated for them.
     """
 
     def __init__(self, target: str | Target | dict[str, object] = "auto", host: object = None) -> None:
@@ -32,7 +40,7 @@ class Target:
             name = str(target.get("kind", ""))
         else:
             name = (str(target).split() or [""])[0]
-        if name not in _KINDS:
+        if name not in _KINDS and not _names_may_be_foreign():
             known = ", ".join(sorted(_KINDS))
             raise UnsupportedError(f"target '{name}' is not supported (known: {known})")
         self.kind: str = name
@@ -40,6 +48,8 @@ class Target:
     @property
     def backend(self) -> str:
         """The name of the requested code generator: ``"auto"``, ``"cranelift"`` or ``"llvm"``."""
+        if self.kind not in _KINDS:
+            raise UnsupportedError(f"target '{self.kind}' is not supported (known: {', '.join(sorted(_KINDS))})")
         return _KINDS[self.kind]
 
     def __enter__(self) -> Target:

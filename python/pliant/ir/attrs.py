@@ -20,6 +20,24 @@ def _refused(name: str) -> Callable[..., NoReturn]:
     return method
 
 
+class AttrInt(int):
+    """An integer attribute. It is an ``int`` that also has the properties of TVM's ``IntImm``."""
+
+    __slots__ = ()
+    dtype = "int64"
+
+    @property
+    def value(self) -> int:
+        """The number as a plain ``int``."""
+        return int(self)
+
+
+def _with_int_properties(value: Any) -> Any:
+    if type(value) is int:
+        return AttrInt(value)
+    return [_with_int_properties(item) for item in value] if type(value) is list else value
+
+
 class Attrs(dict[str, Any]):
     """Attributes by name, in an immutable dict: ``call.attrs.axes``, ``func.attrs["Composite"]``.
     Methods that would change the dict raise ``TypeError``."""
@@ -28,7 +46,7 @@ class Attrs(dict[str, Any]):
 
     def __getattr__(self, name: str) -> Any:
         try:
-            return self[name]
+            return _with_int_properties(self[name])
         except KeyError:
             pass
         names = f"there are: {', '.join(self)}" if self else "there are none"

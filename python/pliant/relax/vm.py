@@ -159,6 +159,7 @@ class VirtualMachine(_core.VirtualMachine):
     ``max_depth`` is the maximum depth of calls between the program's functions, 100,000 by default.
     A deeper recursion fails with a ``VMError``. Tail calls do not increase the depth.
     ``vm.max_depth = n`` changes the limit. ``memory_cfg`` and ``profile`` are ignored.
+    ``exec`` is the name of ``rt_mod`` in older versions of TVM.
 
     Raises ``VMError`` if the program calls packed functions that are not registered,
     ``UnsupportedError`` for a device other than the CPU, and ``ValueError`` for a ``max_depth``
@@ -171,13 +172,18 @@ class VirtualMachine(_core.VirtualMachine):
 
     def __new__(
         cls,
-        rt_mod: Executable | Model,
+        rt_mod: Executable | Model | None = None,
         device: Device | Sequence[Device] | None = None,
         memory_cfg: Any = None,
         profile: bool = False,
         functions: Sequence[tuple[str, Callable[..., Any]]] | None = None,
         max_depth: int | None = None,
+        *,
+        exec: Executable | None = None,
     ) -> VirtualMachine:
+        rt_mod = exec if rt_mod is None else rt_mod
+        if rt_mod is None:
+            raise TypeError("VirtualMachine() is missing the executable")
         if isinstance(rt_mod, Model):
             rt_mod = rt_mod.executable
         table = list(functions) if functions else None

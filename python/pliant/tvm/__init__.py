@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from pliant.tvm._absent_names import AbsentName, AbsentNameError, absent, absent_module, missing
+from pliant.tvm._devices import ABSENT_DEVICES, device_constructor
 from pliant.tvm._finder import install, resolve, uninstall
 
 __all__ = ["AbsentName", "AbsentNameError", "install", "missing", "uninstall"]
@@ -26,6 +27,8 @@ def __getattr__(name: str) -> Any:
     target = resolve(f"tvm.{name}")
     if target is not None:
         value: Any = import_module(target)
+    elif name in ABSENT_DEVICES:
+        value = device_constructor(name)
     elif (module := absent_module(f"tvm.{name}")) is not None:
         value = module
     else:

@@ -65,12 +65,21 @@ class AbsentModule(ModuleType):
 
 
 def absent_module(name: str) -> AbsentModule | None:
-    """Returns the module with this name in TVM if Pliant does not have it."""
+    """Returns the module with this full name if it is a module of TVM that Pliant does not have."""
+    name = _name_in_tvm(name)
     return AbsentModule(name) if name in _MODULES else None
 
 
 # Modules of Pliant whose names are those of other modules of TVM.
 _PREFIXES = (("pliant.tvm.", "tvm."), ("pliant.", "tvm."))
+
+
+def _name_in_tvm(name: str) -> str:
+    """Returns the name in TVM of a name of Pliant."""
+    for prefix, replacement in _PREFIXES:
+        if name.startswith(prefix):
+            return replacement + name[len(prefix) :]
+    return name
 
 
 def missing() -> list[AbsentName]:
@@ -81,10 +90,7 @@ def missing() -> list[AbsentName]:
 def absent(name: str) -> str | None:
     """Returns the message for a full name that Pliant does not have, or for a name inside such a module or class. Returns
     ``None`` for other names."""
-    for prefix, replacement in _PREFIXES:
-        if name.startswith(prefix):
-            name = replacement + name[len(prefix) :]
-            break
+    name = _name_in_tvm(name)
     while name:
         entry = _BY_NAME.get(name)
         if entry is not None:

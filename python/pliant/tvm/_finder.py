@@ -9,8 +9,9 @@ from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
-from pliant.tvm._absent_names import AbsentImportError, absent, absent_module
+from pliant.tvm._absent_names import AbsentImportError, AbsentNameError, absent, absent_module, missing
 from pliant.tvm._modules import RENAMED
 
 __all__ = ["install", "is_installed", "resolve", "uninstall"]
@@ -141,6 +142,47 @@ def install() -> None:
     sys.meta_path.insert(0, _finders[0])
     sys.meta_path.append(_finders[1])
     import_module("tvm")
+    _add_renamed_modules()
+    for name in {entry.name.rpartition(".")[0] for entry in missing()}:
+        target = resolve(name)
+        if target is not None:
+            _report_absent_names(import_module(target))
+
+
+def _add_renamed_modules() -> None:
+    """Makes renamed modules attributes of their packages: ``tvm.ir.op`` is used without an import."""
+    for name, target in RENAMED.items():
+        parent, _, last = name.rpartition(".")
+        package = resolve(parent)
+        if parent == "tvm" or package is None:
+            continue
+        module = import_module(package)
+        if last not in vars(module):
+            setattr(module, last, import_module(target))
+
+
+def _report_absent_names(module: ModuleType) -> None:
+    """Makes a module report the reason for names of TVM that it does not have."""
+    fallback = vars(module).get("__getattr__")
+    if getattr(fallback, "reports_absent_names", False):
+        return
+
+    def attribute(name: str) -> Any:
+        try:
+            if fallback is None:
+                raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+            return fallback(name)
+        except AttributeError:
+            reason = None if name.startswith("__") else absent(f"{module.__name__}.{name}")
+            found = absent_module(f"{module.__name__}.{name}")
+            if found is not None:
+                return found
+            if reason is None:
+                raise
+        raise AbsentNameError(reason)
+
+    attribute.reports_absent_names = True  # type: ignore[attr-defined]
+    module.__getattr__ = attribute  # type: ignore[method-assign]
 
 
 def uninstall() -> None:

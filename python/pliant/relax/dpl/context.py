@@ -87,13 +87,17 @@ class PatternContext:
         shapes = [[p.node for p in patterns] for patterns in self._shapes]
         return [p.node for p in self._patterns], edges, shapes
 
-    def match_dfb(self, dfb: Any) -> dict[DFPattern, Expr] | None:
+    def match_dfb(self, dfb: Any, start_hint: Any = None, must_include_hint: bool = False) -> dict[DFPattern, Expr] | None:
         """Matches all patterns of the context in a dataflow block. Returns a dict from each pattern
-        to the expression that it matches, or ``None`` if there is no match.
+        to the expression that it matches, or ``None`` if there is no match. With ``must_include_hint``, a match must contain the
+        variable ``start_hint``, which is otherwise ignored.
 
         Raises ``ValueError`` if the block does not belong to a function.
         """
         from pliant.relax.dpl._pattern_base import _matchings
 
         found = _core.relax.pattern_match_block(*self._parts(), dfb)
-        return None if found is None else _matchings(found)
+        result = None if found is None else _matchings(found)
+        if result is not None and must_include_hint and not any(start_hint.same_as(value) for value in result.values()):
+            return None
+        return result

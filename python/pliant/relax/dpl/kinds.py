@@ -182,7 +182,10 @@ class FunctionPattern(DFPattern):
         if not isinstance(expr, _core.relax.Function) or len(expr.params) != len(self.params):
             return None
         found: dict[DFPattern, Any] = {self: expr}
-        for pattern, part in [*zip(self.params, expr.params, strict=True), (self.body, expr.body.body)]:
+        # The body of a function that Python code built may be any expression.
+        body: Any = expr.body
+        result = body.body if isinstance(body, _core.relax.SeqExpr) else body
+        for pattern, part in [*zip(self.params, expr.params, strict=True), (self.body, result)]:
             more = pattern.extract_matched_expr(part, {})
             if more is None or any(key in found and not found[key].same_as(value) for key, value in more.items()):
                 return None

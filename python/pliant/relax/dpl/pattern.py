@@ -142,8 +142,9 @@ def is_call_dps_packed(func_name: str, args: Sequence[DFPattern] | DFPattern | N
 def is_call_tir_extern(func_name: str, args: Sequence[DFPattern] | DFPattern | None = None) -> DFPattern:
     """Matches ``R.call_tir(func_name, args)`` of a function that the module does not contain, and ``R.call_dps_packed``.
     Without ``args``, the arguments may be anything."""
-    func = ExternFuncPattern(func_name)
-    return _is_call("relax.call_tir", func, args) | _is_call("relax.call_dps_packed", func, args)
+    operands = wildcard() if args is None else args if isinstance(args, DFPattern) else is_tuple(args)
+    callee = is_op("relax.call_tir") | is_op("relax.call_dps_packed")
+    return callee(ExternFuncPattern(func_name), operands, varg_default_wildcard=True)
 
 
 def is_call_packed(func_name: str, args: Sequence[DFPattern] | None = None) -> DFPattern:
