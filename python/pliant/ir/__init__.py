@@ -16,6 +16,7 @@ from pliant._absent import absent_attribute
 from pliant._core import IRModule, Range
 from pliant.ir._structural_equality import difference
 from pliant.ir._structural_equality import structural_hash as _hash
+from pliant.ir._module_infos import CallingConv, DummyGlobalInfo, GlobalInfo, SequentialSpan, VDevice
 from pliant.ir.attrs import Attrs, DictAttrs
 
 if TYPE_CHECKING:
@@ -121,7 +122,10 @@ __all__ = [
     "Attrs",
     "BaseExpr",
     "BaseFunc",
+    "CallingConv",
     "DictAttrs",
+    "DummyGlobalInfo",
+    "GlobalInfo",
     "GlobalVar",
     "IRModule",
     "Map",
@@ -132,12 +136,16 @@ __all__ = [
     "Range",
     "RelaxExpr",
     "RelayExpr",
+    "SequentialSpan",
     "SourceName",
     "Span",
     "TupleType",
     "Type",
+    "VDevice",
     "assert_structural_equal",
+    "get_first_structural_mismatch",
     "instrument",
+    "is_prim_expr",
     "load_json",
     "save_json",
     "structural_equal",
@@ -169,6 +177,16 @@ def assert_structural_equal(lhs: Comparable, rhs: Comparable, map_free_vars: boo
     found = difference(lhs, rhs, map_free_vars)
     if found is not None:
         raise ValueError(f"StructuralEqual check failed: {found}{_both_sides(lhs, rhs)}")
+
+
+def get_first_structural_mismatch(lhs: Comparable, rhs: Comparable, map_free_vars: bool = False) -> str | None:
+    """Describes the first difference between two objects, or returns ``None`` if they are equal."""
+    return difference(lhs, rhs, map_free_vars)
+
+
+def is_prim_expr(expr: object) -> bool:
+    """Whether an object is a scalar expression: a ``PrimExpr``, or a graph-level scalar."""
+    return isinstance(expr, _core.PrimExpr | _core.relax.PrimValue)
 
 
 def structural_hash(node: Comparable, map_free_vars: bool = False) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pliant import _core
 from pliant.relax import _expr_methods as _expr_methods
 from pliant.relax.block_builder import BlockBuilder, te_tensor
-from pliant.relax.op import call_dps_packed, call_kernel, call_pure_packed, call_tir
+from pliant.relax.op import call_dps_packed, call_kernel, call_packed, call_pure_packed, call_tir
 
 if TYPE_CHECKING:
     from pliant._core.relax import (
@@ -98,6 +98,7 @@ _SUBMODULES = {
     "binding_rewrite",
     "block_builder",
     "dpl",
+    "exec_builder",
     "expr",
     "expr_functor",
     "frontend",
@@ -113,6 +114,13 @@ _SUBMODULES = {
     "vm_build",
 }
 _LAZY = {
+    "MatchShape": "pliant.relax.ty",
+    "RuntimeDepShape": "pliant.relax.ty",
+    "PrimExpr": "pliant.ir",
+    "SourceName": "pliant.ir",
+    "Span": "pliant.ir",
+    "VDevice": "pliant.ir",
+    "ShapeTuple": "pliant.runtime",
     "DynTensorType": "pliant.relax.ty",
     "FuncType": "pliant.relax.ty",
     "PackedFuncType": "pliant.relax.ty",
@@ -151,6 +159,7 @@ __all__ = [
     "build",
     "call_dps_packed",
     "call_kernel",
+    "call_packed",
     "call_pure_packed",
     "call_tir",
     "const",

@@ -6,7 +6,6 @@ These types have no sizes. They are views of the types of :mod:`pliant.relax.str
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from pliant import _core
@@ -18,9 +17,11 @@ __all__ = [
     "DynTensorType",
     "FuncType",
     "FunctionType",
+    "MatchShape",
     "ObjectType",
     "PackedFuncType",
     "PrimType",
+    "RuntimeDepShape",
     "ShapeType",
     "Span",
     "TupleType",
@@ -80,6 +81,21 @@ ShapeType = _relax.ShapeStructInfo
 TupleType = _relax.TupleStructInfo
 
 
+def MatchShape(value: Any, pattern: Any, var: Any) -> Any:
+    """Creates the binding that checks a shape, under its name of 2022: a ``MatchCast`` of a tensor or shape to the sizes
+    ``pattern``."""
+    dtype = getattr(value.struct_info, "dtype", None)
+    is_shape = isinstance(value.struct_info, _relax.ShapeStructInfo)
+    info = _relax.ShapeStructInfo(pattern) if is_shape else _relax.TensorStructInfo(pattern, dtype or None)
+    return _relax.MatchCast(var, value, info)
+
+
+def RuntimeDepShape() -> None:
+    """Returns ``None``, the shape of a tensor type whose sizes are known only at run time. TVM had a class of this name in
+    2022."""
+    return None
+
+
 def is_base_of(base: Any, derived: Any) -> bool:
     """Whether every value of the type ``derived`` has the type ``base``."""
     from pliant.relax.analysis import BaseCheckResult, struct_info_base_check
@@ -92,10 +108,3 @@ def find_lca(lhs: Any, rhs: Any) -> Any:
     from pliant.relax.analysis import struct_info_lca
 
     return struct_info_lca(lhs, rhs)
-
-
-def fields_of(types: Sequence[Any]) -> tuple[Any, ...]:
-    """Returns types without their sizes."""
-    from pliant.relax.analysis import get_static_type
-
-    return tuple(get_static_type(t) for t in types)

@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
+import io
+import os
 from typing import Any
 
 from pliant import _core
-from pliant._core import Device, NDArray, ShapeTuple, cpu, device, from_dlpack
+from pliant._core import Device, NDArray, PackedFunction, ShapeTuple, cpu, device, from_dlpack
+from pliant.runtime.data_type import DataType, DataTypeCode
 
 Tensor = NDArray
 Shape = ShapeTuple
+PackedFunc = PackedFunction
+Object = object
+String = str
 
 __all__ = [
+    "DataType",
+    "DataTypeCode",
     "Device",
     "NDArray",
+    "Object",
+    "PackedFunc",
     "Shape",
     "ShapeTuple",
+    "String",
     "Tensor",
+    "const",
+    "convert",
     "cpu",
     "device",
     "empty",
+    "enabled",
     "from_dlpack",
     "held_bytes",
     "load_module",
+    "load_param_dict",
     "memory_limit",
+    "num_threads",
+    "save_param_dict",
     "set_memory_limit",
     "tensor",
 ]
@@ -86,3 +103,41 @@ def load_module(path: str) -> Any:
     or written by another version.
     """
     return _core.Executable.load(path)
+
+
+def const(value: Any, dtype: str | None = None, span: Any = None) -> Any:
+    """Creates a scalar constant. By default, a Python int is int32 and a float float32."""
+    return _core.tir_const(value, dtype)
+
+
+def convert(value: Any) -> Any:
+    """Converts a Python value to an object of the IR: numbers become scalar constants; lists, dicts, strings and functions are
+    used as they are."""
+    return value if isinstance(value, str | list | tuple | dict) or callable(value) or value is None else _core.tir_const(value)
+
+
+def enabled(target: str) -> bool:
+    """Whether code can be generated for a target."""
+    return str(target).split()[:1] in (["llvm"], ["cpu"], ["c"])
+
+
+def num_threads() -> int:
+    """Returns the number of processors that the process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def save_param_dict(params: dict[str, Any]) -> bytes:
+    """Converts named tensors to bytes, in NumPy's format ``npz``."""
+    import numpy as np
+
+    file = io.BytesIO()
+    np.savez(file, **{name: np.asarray(value.numpy() if isinstance(value, NDArray) else value) for name, value in params.items()})
+    return file.getvalue()
+
+
+def load_param_dict(param_bytes: bytes) -> dict[str, NDArray]:
+    """Loads the tensors that :func:`save_param_dict` saved. Raises ``ValueError`` for other bytes."""
+    import numpy as np
+
+    with np.load(io.BytesIO(param_bytes), allow_pickle=False) as arrays:
+        return {name: tensor(arrays[name]) for name in arrays.files}

@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pliant import _core
-from pliant.testing import _requirements
+from pliant.testing._pass_cases import CompareBeforeAfter
 from pliant.testing._requirements import *  # noqa: F403
 from pliant.testing._requirements import __all__ as _requirement_names
 
-__all__ = ["assert_allclose", "interpret", "main", *_requirement_names]
+__all__ = ["CompareBeforeAfter", "assert_allclose", "interpret", "main", "object_use_count", "xfail", *_requirement_names]
 
 
 def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 1e-7, verbose: bool = True) -> None:
@@ -31,6 +31,18 @@ def interpret(module: _core.IRModule, *args: Any, func: str = "main") -> Any:
     Raises ``VMError`` if the run fails.
     """
     return _core.interpret(module, func, *args)
+
+
+def object_use_count(obj: Any) -> int:
+    """Returns the number of references to an object."""
+    return sys.getrefcount(obj) - 1
+
+
+def xfail(reason: str = "") -> Any:
+    """Marks a test that is expected to fail."""
+    import pytest
+
+    return pytest.mark.xfail(reason=reason)
 
 
 def main() -> NoReturn:

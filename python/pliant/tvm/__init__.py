@@ -21,12 +21,18 @@ __version__ = "0.27.0"
 """The newest version of TVM's API that Pliant follows."""
 
 
+# Names of the module `tvm` that are in other modules of Pliant.
+_MOVED = {name: "pliant.runtime" for name in ("Device", "Object", "const", "convert", "tensor")}
+
+
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
     target = resolve(f"tvm.{name}")
     if target is not None:
         value: Any = import_module(target)
+    elif name in ("context", "TVMContext"):
+        value = import_module("pliant").device
     elif name in ABSENT_DEVICES:
         value = device_constructor(name)
     elif (module := absent_module(f"tvm.{name}")) is not None:
@@ -36,7 +42,7 @@ def __getattr__(name: str) -> Any:
         if reason is not None:
             raise AbsentNameError(reason)
         try:
-            value = getattr(import_module("pliant"), name)
+            value = getattr(import_module(_MOVED.get(name, "pliant")), name)
         except AttributeError:
             raise AttributeError(f"module 'tvm' has no attribute {name!r}") from None
     globals()[name] = value

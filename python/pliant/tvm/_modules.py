@@ -30,11 +30,19 @@ RENAMED: dict[str, str] = {
     "tvm._ffi.base": "pliant.error",
     "tvm._ffi.registry": "pliant.registry",
     "tvm.ir.json_compact": "pliant.ir",
-    "tvm.relax.op.base": "pliant.relax.op",
     "tvm.relax.op.op_attrs": "pliant.ir.attrs",
     "tvm.relax.block_builder": "pliant.relax.block_builder",
     "tvm.relax.expr": "pliant.relax.expr",
     "tvm.relax.type": "pliant.relax.struct_info",
     "tvm.target.target": "pliant.target",
     "tvm.error": "pliant.error",
+    "tvm.instrument": "pliant.ir.instrument",
+    "tvm.container": "pliant.ir",
+    "tvm.parser": "pliant.script",
 }
+
+# In TVM, the operators are in modules by kind, and `relax.op` contains all of them.
+_OPERATOR_MODULES = (
+    "base binary create datatype index linear_algebra manipulate mask qdq sampling search set sorting statistical ternary unary"
+)
+RENAMED.update({f"tvm.relax.op.{name}": "pliant.relax.op" for name in _OPERATOR_MODULES.split()})
