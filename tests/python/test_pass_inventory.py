@@ -267,7 +267,7 @@ INFRASTRUCTURE = {
         *("ConstantPattern", "WildcardPattern", "ExprPattern", "VarPattern", "DataflowVarPattern", "GlobalVarPattern"),
         *("ExternFuncPattern", "CallPattern", "TuplePattern", "UnorderedTuplePattern", "TupleGetItemPattern"),
         *("AndPattern", "OrPattern", "NotPattern", "AttrPattern", "DataTypePattern", "ShapePattern"),
-        *("StructInfoPattern", "PrimArrPattern"),
+        *("StructInfoPattern", "PrimArrPattern", "FunctionPattern"),
     ],
     R: ["rewriter", "macro"],
     tir.stmt_functor: ["post_order_visit", "ir_transform", "substitute"],
@@ -330,9 +330,6 @@ ABSENT: dict[str, str] = {
     "LowerDistIR": PROCESSES,
     "ResolveGlobals": "Names are resolved when a module is made.",
     "FailTestRewrite": "A pass of the tests of a prototype.",
-    "RewriteFMA": "ewise_fma is an operator; a user's rewriter makes it in five lines.",
-    "FuseFMA": "As RewriteFMA.",
-    "FunctionPattern": "A local function is a graph of its own: patterns are matched inside it.",
 }
 
 

@@ -377,6 +377,10 @@ class ScheduleState:
 
 class Executable:
     """A compiled program: bytecode, constants and machine code."""
+    def __new__(cls, mod: Executable) -> Executable: ...  # type: ignore[misc]
+    @property
+    def mod(self) -> Executable:
+        """The executable itself, for code that calls `ex.mod.export_library`."""
     def __repr__(self) -> str: ...
     def as_python(self) -> str:
         """The bytecode as the text of a Python program that uses `ExecBuilder`."""
@@ -487,7 +491,7 @@ class IRModule:
         Raises `KeyError` for an unknown function, and `CompileError` if two functions would have
         the same name.
         """
-    def script(self, *, name: str | None = None, show_meta: bool = False) -> str:
+    def script(self, *, name: str | None = None, show_meta: bool = False, **options: Any) -> str:
         """The module as script text. `name` is the name of the class in the text. Large constants
         are included, so that the text parses back, only with `show_meta`."""
     def show(self, style: str | None = None, black_format: bool | None = None) -> None:
@@ -899,7 +903,7 @@ class PrimFunc:
         """Always `None`, because loop functions return nothing."""
     def same_as(self, other: Any) -> bool:
         """Whether both are the same function object."""
-    def script(self, show_meta: bool = False, name: str | None = None) -> str:
+    def script(self, *, name: str | None = None, show_meta: bool = False, **options: Any) -> str:
         """Returns the function as script text. `name` is its name in the text, by default its own
         name. `show_meta` has no effect, because loop functions contain no large constants.
         """

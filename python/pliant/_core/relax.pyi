@@ -11,6 +11,13 @@ DTypeLike: TypeAlias = Any
 
 class Binding:
     """A binding of a variable to a value or to the result of a `match_cast`."""
+    def _relax_script(self, **options: Any) -> str:
+        """The same as `script`, under its name in 2023."""
+    def script(self, **options: Any) -> str:
+        """Returns the node as script text, with the options of TVM's printer. Variables that the node does not define are
+        declared in front of it."""
+    def show(self, *args: Any, **options: Any) -> None:
+        """Prints the node as script text."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ge__(self, value: Any, /) -> Any: ...
     def __gt__(self, value: Any, /) -> Any: ...
@@ -48,6 +55,13 @@ class MatchCast(Binding):
 
 class BindingBlock:
     """A list of bindings. Raises `TypeError` if an item is not a binding."""
+    def _relax_script(self, **options: Any) -> str:
+        """The same as `script`, under its name in 2023."""
+    def script(self, **options: Any) -> str:
+        """Returns the node as script text, with the options of TVM's printer. Variables that the node does not define are
+        declared in front of it."""
+    def show(self, *args: Any, **options: Any) -> None:
+        """Prints the node as script text."""
     def __new__(cls, bindings: Sequence[Binding], span: Any = None) -> Self: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ge__(self, value: Any, /) -> Any: ...
@@ -171,6 +185,25 @@ class Expr:
     operands of invalid types. `==` compares identity. `expr(*args)` calls a function value, and
     `expr[i]` is a field of a tuple. `bool()` of a tensor or scalar raises `TypeError`.
     """
+    @property
+    def _checked_type_(self) -> Any:
+        """The same as `checked_type_`."""
+    @property
+    def checked_type(self) -> Any:
+        """The type of the expression without sizes: its `struct_info` as TVM had it in 2022."""
+    @property
+    def checked_type_(self) -> Any:
+        """The type of the expression without sizes, or `None` if it is not known yet."""
+    @property
+    def shape_(self) -> Any:
+        """The shape in the type of the expression, or `None` if it is unknown."""
+    def _relax_script(self, **options: Any) -> str:
+        """The same as `script`, under its name in 2023."""
+    def script(self, **options: Any) -> str:
+        """Returns the node as script text, with the options of TVM's printer. Variables that the node does not define are
+        declared in front of it."""
+    def show(self, *args: Any, **options: Any) -> None:
+        """Prints the node as script text."""
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, _memo: Any) -> Self: ...
     def __abs__(self) -> Expr: ...
@@ -287,6 +320,15 @@ class ExternFunc(Expr):
 class StructInfo:
     """The static type of a graph-level value. Types are equal if they have the same structure and
     the same size variables."""
+    def is_base_of(self, derived: StructInfo) -> bool:
+        """Whether every value of the type `derived` has this type."""
+    def _relax_script(self, **options: Any) -> str:
+        """The same as `script`, under its name in 2023."""
+    def script(self, **options: Any) -> str:
+        """Returns the node as script text, with the options of TVM's printer. Variables that the node does not define are
+        declared in front of it."""
+    def show(self, *args: Any, **options: Any) -> None:
+        """Prints the node as script text."""
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, _memo: Any) -> Self: ...
     def __eq__(self, other: object, /) -> bool: ...
@@ -302,6 +344,15 @@ class StructInfo:
 
 class FuncStructInfo(StructInfo):
     """The type of a function. `params` is `None` if the parameters are unknown."""
+    @property
+    def arg_types(self) -> tuple[StructInfo, ...] | None:
+        """The types of the parameters without sizes, or `None` if they are unknown."""
+    @property
+    def derive_func(self) -> None:
+        """Always `None`: result types are not computed by functions."""
+    @property
+    def ret_type(self) -> StructInfo:
+        """The type of the result without sizes."""
     def __new__(cls, params: Any, ret: Any, purity: bool = True) -> Self: ...
     @staticmethod
     def opaque_func(*, ret: StructInfo | None = None, derive_func: None = None, purity: bool = False) -> StructInfo:
@@ -321,6 +372,9 @@ class FuncStructInfo(StructInfo):
 class Function(Expr):
     """A graph function. The type of the result is `ret_struct_info`, by default the type of `body`. If `is_pure` is `None`, the
     function is pure if its calls have no side effects."""
+    @property
+    def ret_ty(self) -> Any:
+        """The type of the function's result, under its name in newer versions of TVM."""
     def __new__(cls, params: Sequence[Var], body: Any, ret_struct_info: Any = None, is_pure: bool | None = True, attrs: Any = None, span: Any = None, *, private: bool = False) -> Self: ...
     @property
     def __name__(self) -> str: ...
@@ -365,7 +419,7 @@ class Function(Expr):
     @property
     def ret_struct_info(self) -> Any:
         """The type of the function's result."""
-    def script(self, show_meta: bool = False, name: str | None = None) -> str:
+    def script(self, *, name: str | None = None, show_meta: bool = False, **options: Any) -> str:
         """Returns the function as script text. `name` is its name in the text, by default its own
         name. Large constants are included, so that the text parses back, only with `show_meta`.
         """
@@ -551,6 +605,9 @@ class PrimValue(Expr):
 
 class SeqExpr(Expr):
     """A sequence of binding blocks and its result."""
+    @property
+    def struct_info(self) -> Any:
+        """The type of the result of the sequence."""
     def __new__(cls, blocks: Sequence[BindingBlock], body: Any, span: Any = None) -> Self: ...
     @property
     def blocks(self) -> list[BindingBlock]:

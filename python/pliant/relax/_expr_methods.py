@@ -42,6 +42,11 @@ def _arg_types(self: Any) -> Any:
     return None if self.params is None else tuple(_relax.static_struct_info(p) for p in self.params)
 
 
+def _no_derive_func(self: Any) -> None:
+    """Always ``None``: result types are not computed by functions."""
+    return None
+
+
 def _ret_type(self: Any) -> Any:
     """The type of the result without sizes."""
     return _relax.static_struct_info(self.ret)
@@ -55,6 +60,18 @@ def _ret_struct_info(self: Any) -> Any:
 def _type_of_body(self: Any) -> Any:
     """The type of the result of the sequence."""
     return self.body.struct_info
+
+
+def _executable_of(cls: Any, mod: Any) -> Any:
+    """The constructor of TVM, which wraps a loaded module. Here, the loaded module is the executable."""
+    if not isinstance(mod, cls):
+        raise TypeError(f"Executable takes a loaded executable, not {type(mod).__name__}")
+    return mod
+
+
+def _itself(self: Any) -> Any:
+    """The executable itself, for code that calls ``ex.mod.export_library``."""
+    return self
 
 
 def _node_script(self: Any, **options: Any) -> str:
@@ -93,7 +110,10 @@ _ADDED: list[tuple[Any, str, Any]] = [
     (_relax.Expr, "shape_", property(_shape)),
     (_relax.StructInfo, "is_base_of", _is_base_of),
     (_relax.FuncStructInfo, "arg_types", property(_arg_types)),
+    (_relax.FuncStructInfo, "derive_func", property(_no_derive_func)),
     (_relax.FuncStructInfo, "ret_type", property(_ret_type)),
+    (_core.Executable, "__new__", staticmethod(_executable_of)),
+    (_core.Executable, "mod", property(_itself)),
     (_relax.Function, "ret_ty", property(_ret_struct_info)),
 ]
 _ADDED += [(node, "script", _node_script) for node in _NODES]
@@ -102,6 +122,5 @@ _ADDED += [(node, "show", _show_node) for node in _NODES]
 for _class, _uses in ((_core.IRModule, "IRT"), (_relax.Function, "R"), (_core.PrimFunc, "T")):
     _class.script = _with_options(_class.script, _uses)  # type: ignore[method-assign]
 for _class, _name, _value in _ADDED:
-    if not hasattr(_class, _name):
-        setattr(_class, _name, _value)
+    setattr(_class, _name, _value)
 del _class, _name, _uses, _value

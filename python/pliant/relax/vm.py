@@ -34,22 +34,6 @@ __all__ = [
 VMExecutable = Executable
 
 
-def _executable_of(cls: type[Executable], mod: Executable) -> Executable:
-    """The constructor of TVM, which wraps a loaded module. Here, the loaded module is the executable."""
-    if not isinstance(mod, cls):
-        raise TypeError(f"Executable takes a loaded executable, not {type(mod).__name__}")
-    return mod
-
-
-def _itself(self: Executable) -> Executable:
-    """The executable itself, for code that calls ``ex.mod.export_library``."""
-    return self
-
-
-Executable.__new__ = staticmethod(_executable_of)  # type: ignore[method-assign,assignment]
-Executable.mod = property(_itself)  # type: ignore[attr-defined]
-
-
 def _vmcodegen(builder: ExecBuilder, mod: IRModule, exec_mode: str = "bytecode") -> IRModule:
     """Takes a lowered module for the builder, and returns its loop functions. :func:`_vmlink` builds the executable. TVM's two
     steps of code generation have these names."""

@@ -144,4 +144,27 @@ _INFRASTRUCTURE: list[Row] = [
     ),
 ]
 
-ABSENT: list[Row] = [*_TUNING, *_DEVICES, *_SCHEDULES, *_RELAY, *_INFRASTRUCTURE]
+_PASSES: list[Row] = [
+    (
+        "relax.transform.SpecializePrimFuncBasedOnCallSite relax.transform.AttachExternModules relax.transform.FewShotTuning "
+        "relax.transform.AttachAttrLayoutFreeBuffers relax.backend.DispatchSampling relax.backend.DispatchSortScan "
+        "relax.backend.BackendDispatcher relax.backend.cpu_generic/",
+        "passes that prepare loop functions for schedules and libraries of devices",
+        "loop functions are scheduled from their signatures, and operators are lowered to kernels of the library",
+        "relax.build",
+    ),
+    (
+        "relax.transform.FastMathTransform",
+        "a pass that replaces elementary functions by less precise ones",
+        "elementary functions have one precision, which the page on numerics states",
+        "the operators as they are",
+    ),
+    (
+        "relax.transform.FailTestRewrite",
+        "a pass of the tests of TVM's prototype",
+        "it only fails",
+        "a pass of your own",
+    ),
+]
+
+ABSENT: list[Row] = [*_PASSES, *_TUNING, *_DEVICES, *_SCHEDULES, *_RELAY, *_INFRASTRUCTURE]
