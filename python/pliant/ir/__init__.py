@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pliant import _core
 from pliant._absent import absent_attribute
-from pliant._core import IRModule, Range
+from pliant._core import IRModule, PrimExpr, Range
 from pliant.ir._structural_equality import difference
 from pliant.ir._structural_equality import structural_hash as _hash
 from pliant.ir._module_infos import CallingConv, DummyGlobalInfo, GlobalInfo, SequentialSpan, VDevice
 from pliant.ir.attrs import Attrs, DictAttrs
 
 if TYPE_CHECKING:
-    from pliant._core import PrimExpr, PrimFunc
+    from pliant._core import PrimFunc
     from pliant._core.relax import Expr, StructInfo
     from pliant.ir import instrument, transform
     from pliant.ir._module_json import load_json, save_json
@@ -112,7 +112,6 @@ GlobalVar = _core.relax.GlobalVar
 RelayExpr = _core.relax.Expr
 RelaxExpr = _core.relax.Expr
 BaseExpr = _core.relax.Expr
-PrimExpr = _core.PrimExpr
 Type = _core.relax.StructInfo
 TupleType = _core.relax.TupleStructInfo
 Op = _core.relax.OpFunction

@@ -156,7 +156,7 @@ def _free(expr: Any) -> list[Any]:
     """Returns the free variables of an expression and its size variables, in the order of their first use."""
     from pliant.relax.analysis import free_vars
 
-    found = list(free_vars(expr))
+    found: list[Any] = list(free_vars(expr))
     if isinstance(expr, _relax.Call):
         for info in expr.sinfo_args:
             found += _relax.struct_info_vars(info, False)

@@ -12,6 +12,7 @@ from pliant import _core
 from pliant.testing._pass_cases import CompareBeforeAfter
 from pliant.testing._requirements import *  # noqa: F403
 from pliant.testing._requirements import __all__ as _requirement_names
+from pliant.testing._requirements import feature
 
 __all__ = ["CompareBeforeAfter", "assert_allclose", "interpret", "main", "object_use_count", "xfail", *_requirement_names]
 
@@ -60,7 +61,7 @@ def main() -> NoReturn:
 
 
 def __getattr__(name: str) -> Any:
-    found = _requirements.feature(name.removeprefix("requires_")) if name.startswith("requires_") else None
+    found = feature(name.removeprefix("requires_")) if name.startswith("requires_") else None
     if found is None:
         raise AttributeError(f"module 'pliant.testing' has no attribute {name!r}")
     return found

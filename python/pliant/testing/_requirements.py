@@ -195,7 +195,7 @@ def fixture(func: Any = None, *, cache_return_value: bool = False) -> Any:
     """Creates a fixture of pytest from a function. With ``cache_return_value``, the value is computed once in a session."""
     import pytest
 
-    scope = "session" if cache_return_value else "function"
+    scope: Any = "session" if cache_return_value else "function"
     return pytest.fixture(func, scope=scope) if func is not None else pytest.fixture(scope=scope)
 
 
