@@ -13,29 +13,66 @@ if TYPE_CHECKING:
 _relax = _core.relax
 
 
+def _result_types(what: str, name: str, types: Any, newer_name: str, newer: Any) -> Any:
+    """Returns the argument for result types, which newer versions of TVM call ``newer_name``."""
+    if types is not None and newer is not None:
+        raise TypeError(f"{what}: {name} and {newer_name} are two names of one argument; pass one of them")
+    if types is None and newer is None:
+        raise TypeError(f"{what}() is missing the argument '{name}' (or '{newer_name}'), the types of the results")
+    return newer if types is None else types
+
+
 def call_tir(
     gvar: Expr,
     args: Expr | Sequence[Expr],
-    out_sinfo: StructInfo | Sequence[StructInfo],
+    out_sinfo: StructInfo | Sequence[StructInfo] | None = None,
     tir_vars: Any = None,
+    *,
+    out_ty: StructInfo | Sequence[StructInfo] | None = None,
 ) -> Expr:
-    """Creates a call of a loop function that writes to new tensors with the types ``out_sinfo``.
-    ``tir_vars`` is a shape with the values of additional size parameters.
+    """Creates a call of a loop function that writes to new tensors with the types ``out_sinfo``, in newer versions of TVM
+    ``out_ty``. ``tir_vars`` is a shape with the values of additional size parameters.
 
     Raises ``TypeError`` if ``out_sinfo`` is not a type, or an argument cannot be an operand.
     """
-    return _relax.call_dps(False, gvar, args, out_sinfo, tir_vars)
+    types = _result_types("call_tir", "out_sinfo", out_sinfo, "out_ty", out_ty)
+    return _relax.call_dps(False, gvar, args, types, tir_vars)
 
 
 def call_dps_packed(
-    func: str | Expr, args: Expr | Sequence[Expr], out_sinfo: StructInfo | Sequence[StructInfo]
+    func: str | Expr,
+    args: Expr | Sequence[Expr],
+    out_sinfo: StructInfo | Sequence[StructInfo] | None = None,
+    *,
+    out_ty: StructInfo | Sequence[StructInfo] | None = None,
 ) -> Expr:
     """Creates a call of a packed function that writes to new tensors with the types
-    ``out_sinfo``.
+    ``out_sinfo``, in newer versions of TVM ``out_ty``.
 
     Raises ``TypeError`` if ``out_sinfo`` is not a type, or an argument cannot be an operand.
     """
-    return _relax.call_dps(True, func, args, out_sinfo)
+    types = _result_types("call_dps_packed", "out_sinfo", out_sinfo, "out_ty", out_ty)
+    return _relax.call_dps(True, func, args, types)
+
+
+def call_tir_inplace(
+    gvar: Expr,
+    args: Expr | Sequence[Expr],
+    inplace_indices: int | Sequence[int],
+    out_sinfo: StructInfo | Sequence[StructInfo] | None = None,
+    tir_vars: Any = None,
+    *,
+    out_ty: StructInfo | Sequence[StructInfo] | None = None,
+) -> Expr:
+    """Creates a call of a loop function that writes results to its arguments. ``inplace_indices`` contains, for each result, the
+    index of the argument that it overwrites, or -1 for a new tensor. The other arguments are those of :func:`call_tir`.
+
+    Raises ``TypeError`` if ``out_sinfo`` is not a type, or an argument cannot be an operand.
+    """
+    types = _result_types("call_tir_inplace", "out_sinfo", out_sinfo, "out_ty", out_ty)
+    call = call_tir(gvar, args, types, tir_vars)
+    indices = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
+    return _relax.Call(_relax.OpFunction.get("relax.call_tir_inplace"), call.args, {"inplace_indices": indices}, call.sinfo_args)
 
 
 def call_kernel(
@@ -61,13 +98,14 @@ def call_kernel(
     return _relax.call_kernel(kernel, arguments, axes, out_sinfo)
 
 
-def call_pure_packed(func: str | Expr, *args: Any, sinfo_args: Any = None) -> Expr:
+def call_pure_packed(func: str | Expr, *args: Any, sinfo_args: Any = None, ty_args: Any = None) -> Expr:
     """Creates a call of a packed function without side effects. ``sinfo_args`` is the type of the
-    result, by default that of any value.
+    result, by default that of any value; newer versions of TVM call it ``ty_args``.
 
     Raises ``TypeError`` if ``sinfo_args`` is not a type, or an argument cannot be an operand.
     """
-    return _relax.call_packed(True, func, *args, sinfo_args=sinfo_args)
+    types = sinfo_args if ty_args is None else ty_args
+    return _relax.call_packed(True, func, *args, sinfo_args=types)
 
 
 def call_py_func(
@@ -83,13 +121,14 @@ def call_py_func(
     return _relax.call_packed(True, func_name, *fields, sinfo_args=infos)
 
 
-def call_packed(func: str | Expr, *args: Any, sinfo_args: Any = None) -> Expr:
+def call_packed(func: str | Expr, *args: Any, sinfo_args: Any = None, ty_args: Any = None) -> Expr:
     """Creates a call of a packed function, which may have side effects. ``sinfo_args`` is the type
-    of the result, by default that of any value.
+    of the result, by default that of any value; newer versions of TVM call it ``ty_args``.
 
     Raises ``TypeError`` if ``sinfo_args`` is not a type, or an argument cannot be an operand.
     """
-    return _relax.call_packed(False, func, *args, sinfo_args=sinfo_args)
+    types = sinfo_args if ty_args is None else ty_args
+    return _relax.call_packed(False, func, *args, sinfo_args=types)
 
 
 __all__ = ["call_dps_packed", "call_kernel", "call_packed", "call_pure_packed", "call_py_func", "call_tir"]
