@@ -50,7 +50,8 @@ class Plain:
         self.items = [("lv", ("x", "y")), ("gv", ("lv", "y"))]
 
     def add(self, name: str, reads: tuple[str, str]) -> None:
-        at = max([i + 1 for i, (n, _) in enumerate(self.items) if n in reads], default=0)
+        # A binding that uses no other one stands after the first binding.
+        at = max([i + 1 for i, (n, _) in enumerate(self.items) if n in reads], default=min(1, len(self.items)))
         self.items.insert(at, (name, reads))
 
     def replace(self, old: str, new: str) -> None:
@@ -116,7 +117,7 @@ def test_freed_names_are_reused() -> None:
     x = main.params[0]
     for _ in range(3):
         rewrite.add(relax.op.exp(x), is_dfvar=True)
-    assert [b.var.name_hint for b in rewrite.mutated_dfb().bindings] == ["lv3", "lv2", "lv1", "lv", "gv"]
+    assert [b.var.name_hint for b in rewrite.mutated_dfb().bindings] == ["lv", "lv3", "lv2", "lv1", "gv"]
     rewrite.remove_all_unused()
     rewrite.add(relax.op.exp(x), is_dfvar=True)
-    assert [b.var.name_hint for b in rewrite.mutated_dfb().bindings] == ["lv1", "lv", "gv"]
+    assert [b.var.name_hint for b in rewrite.mutated_dfb().bindings] == ["lv", "lv1", "gv"]

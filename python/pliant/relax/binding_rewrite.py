@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pliant import _core
+from pliant.error import ArgumentValueError
 from pliant.relax._ordered_int_list import Order
 from pliant.relax.expr_functor import PyExprMutator
 
@@ -34,6 +35,24 @@ class _Replace(PyExprMutator):
             self.visit_binding(binding)
         self.found = self.builder_._end_block()
         return self.found
+
+
+def _defines_same(block: BindingBlock, other: BindingBlock) -> bool:
+    """Whether two blocks bind the same variables in the same order."""
+    mine, others = block.bindings, other.bindings
+    return len(mine) == len(others) and all(a.var.same_as(b.var) for a, b in zip(mine, others, strict=True))
+
+
+def _uses_outside(body: Any, block: DataflowBlock) -> set[Var]:
+    """Returns the variables that a function uses outside of one of its blocks."""
+    if not isinstance(body, _relax.SeqExpr) or not any(part.same_as(block) for part in body.blocks):
+        # The block is in a branch or a local function.
+        return set(_relax.find_vars(body, "used"))
+    found: set[Var] = {body.body} if isinstance(body.body, _relax.Var) else set(_relax.find_vars(body.body, "used"))
+    for part in body.blocks:
+        if not part.same_as(block):
+            found.update(var for binding in part.bindings for var in _relax.find_vars(binding.value, "used"))
+    return found
 
 
 class DataflowBlockRewrite:
@@ -66,6 +85,10 @@ class DataflowBlockRewrite:
         self._counts: dict[Var, int] | None = None
         self._replaced: dict[Var, Var] = {}
         self._changed = False
+        # The variables that the function uses outside of the block, computed on first use.
+        self._outside: set[Var] | None = None
+        # The function and the block after the last change.
+        self._result: tuple[Function, BindingBlock] | None = None
 
     def _resolve(self, var: Var) -> Var:
         path = []
@@ -75,6 +98,10 @@ class DataflowBlockRewrite:
         for old in path[:-1]:
             self._replaced[old] = var
         return var
+
+    def _note_change(self) -> None:
+        self._changed = True
+        self._result = None
 
     def _reads(self, binding: Binding) -> list[Var]:
         return [self._resolve(var) for var in _relax.find_vars(binding.value, "used")]
@@ -99,26 +126,28 @@ class DataflowBlockRewrite:
         if new.same_as(old_var):
             return
         self._replaced[old_var] = new_var
-        self._changed = True
+        self._note_change()
         if self._counts:
             self._counts[new] = self._counts.get(new, 0) + self._counts.pop(old_var, 0)
 
     def add_binding(self, binding: Binding) -> None:
-        """Inserts a binding directly after the last binding whose variable it uses.
+        """Inserts a binding directly after the last binding whose variable it uses, or after the first binding of the block if
+        it uses none.
 
         Raises ``ValueError`` if its variable is already bound in the block.
         """
         var = binding.var
         if var in self._numbers:
-            raise ValueError(f"variable '{var.name_hint}' is already bound in the dataflow block")
+            raise ArgumentValueError(f"variable '{var.name_hint}' is already bound in the dataflow block")
         read = [self._numbers[v] for v in self._reads(binding) if v in self._numbers]
         number, self._next = self._next, self._next + 1
-        self._order.insert_after(max(read, key=self._order.position, default=None), number)
+        first = next(iter(self._order), None)
+        self._order.insert_after(max(read, key=self._order.position, default=first), number)
         self._bindings[number] = binding
         self._numbers[var] = number
         self._names[var.name_hint] = self._names.get(var.name_hint, 0) + 1
         self._count(binding, 1)
-        self._changed = True
+        self._note_change()
 
     def add(self, expr: Any, name: str | None = None, is_dfvar: bool = False) -> None:
         """Adds a binding, or binds an expression to a new variable. The default name of the
@@ -137,6 +166,14 @@ class DataflowBlockRewrite:
         self._free[stem] = count
         return name
 
+    def _is_local(self, var: Var) -> bool:
+        """Whether a variable is not used outside of the block."""
+        if isinstance(var, _relax.DataflowVar) or var in self._replaced:
+            return True
+        if self._outside is None:
+            self._outside = _uses_outside(self._root.body, self._dfb)
+        return var not in self._outside
+
     def _drop(self, number: int) -> None:
         binding = self._bindings.pop(number)
         name = binding.var.name_hint
@@ -147,43 +184,47 @@ class DataflowBlockRewrite:
             del self._names[name]
             self._free.clear()
         self._count(binding, -1)
-        self._changed = True
+        self._note_change()
 
     def remove_unused(self, var: Var, allow_undef: bool = False) -> None:
         """Removes the binding of an unused variable.
 
-        Raises ``ValueError`` if the variable is used, if it is visible outside the block, or if it
-        is not bound in the block (unless ``allow_undef`` is set).
+        Raises ``ValueError`` if the variable is used in the block or outside of it, or if it is not bound in the block (unless
+        ``allow_undef`` is set).
         """
         number = self._numbers.get(var)
         if number is None:
             if not allow_undef:
-                raise ValueError(f"variable '{var.name_hint}' is not bound in the dataflow block")
+                raise ArgumentValueError(f"variable '{var.name_hint}' is not bound in the dataflow block")
             return
         if self._uses().get(var, 0):
-            raise ValueError(f"variable '{var.name_hint}' cannot be removed, because other bindings use it")
-        if not isinstance(self._bindings[number].var, _relax.DataflowVar) and var not in self._replaced:
-            raise ValueError(f"variable '{var.name_hint}' cannot be removed, because it is an output of the dataflow block")
+            raise ArgumentValueError(f"variable '{var.name_hint}' cannot be removed, because other bindings use it")
+        if not self._is_local(self._bindings[number].var):
+            raise ArgumentValueError(f"variable '{var.name_hint}' cannot be removed, because it is an output of the dataflow block that is used after the block")
         self._drop(number)
 
     def remove_all_unused(self) -> None:
-        """Removes the bindings of all unused dataflow variables."""
+        """Removes the bindings of all unused variables, including those of outputs of the block that nothing after it uses."""
         counts = self._uses()
         for number in reversed(list(self._order)):
             var = self._bindings[number].var
-            inside = isinstance(var, _relax.DataflowVar) or var in self._replaced
-            if inside and not counts.get(var, 0):
+            if self._is_local(var) and not counts.get(var, 0):
                 self._drop(number)
 
     def _mutated(self) -> tuple[Function, BindingBlock]:
         if not self._changed:
             return self._root, self._dfb
+        if self._result is not None:
+            return self._result
         bindings = [self._bindings[number] for number in self._order]
         mutator = _Replace(self._dfb, bindings, {old: self._resolve(old) for old in list(self._replaced)})
         root = mutator.visit_expr(self._root)
         if mutator.found is None:
-            raise ValueError("DataflowBlockRewrite: the block does not belong to the function")
-        return root, mutator.found
+            raise ArgumentValueError("DataflowBlockRewrite: the block does not belong to the function")
+        found = mutator.found
+        same = [block for block in root.body.blocks if _defines_same(block, found)]
+        self._result = root, same[0] if same else found
+        return self._result
 
     def mutated_dfb(self) -> BindingBlock:
         """Returns the current block. Raises ``ValueError`` if the block does not belong to the
@@ -203,7 +244,7 @@ class DataflowBlockRewrite:
             if isinstance(func, _relax.Function) and func.same_as(self._root):
                 result.update_func(var, self.mutated_root_fn())
                 return result
-        raise ValueError("DataflowBlockRewrite: the function that contains the block does not belong to the module")
+        raise ArgumentValueError("DataflowBlockRewrite: the function that contains the block does not belong to the module")
 
 
 __all__ = ["DataflowBlockRewrite"]

@@ -47,7 +47,9 @@ from pliant._core import (
     Var,
 )
 from pliant.error import ScheduleError
-from pliant.tir import ir_builder, op, schedule, stmt_functor
+from pliant.tir import analysis, functor, ir_builder, op, schedule, stmt_functor
+from pliant.tir.functor import PyStmtExprMutator, PyStmtExprVisitor
+from pliant.tir.index_map import IndexMap
 from pliant.tir.op import *  # noqa: F403
 from pliant.tir.op import __all__ as _op_names
 from pliant.tir.op import Let, max, min
@@ -72,6 +74,8 @@ from pliant.tir.stmt import (
 )
 
 BufferLoad = ProducerLoad
+SBlock = Block
+SBlockRealize = BlockRealize
 
 if TYPE_CHECKING:
     from pliant.tir import transform
@@ -105,6 +109,7 @@ __all__ = [
     "For",
     "ForKind",
     "IfThenElse",
+    "IndexMap",
     "IntImm",
     "IterVar",
     "Let",
@@ -119,9 +124,13 @@ __all__ = [
     "PrimExpr",
     "PrimFunc",
     "ProducerLoad",
+    "PyStmtExprMutator",
+    "PyStmtExprVisitor",
     "Ramp",
     "Range",
     "Reduce",
+    "SBlock",
+    "SBlockRealize",
     "Schedule",
     "ScheduleError",
     "Select",
@@ -133,11 +142,15 @@ __all__ = [
     "Trace",
     "Var",
     "While",
+    "analysis",
     "decl_buffer",
+    "functor",
     "ir_builder",
     "op",
     "schedule",
     "stmt_functor",
+    "stmt_list",
+    "stmt_seq",
     "transform",
     "var",
     "max",
@@ -149,7 +162,21 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "transform":
         return import_module("pliant.tir.transform")
+    if name in ("comm_reducer", "sum"):
+        return getattr(import_module("pliant.te"), name)
     raise AttributeError(f"module 'pliant.tir' has no attribute {name!r}")
+
+
+def stmt_seq(*args: Any) -> Stmt:
+    """Creates a sequence of statements. Expressions become ``Evaluate`` statements, and a single statement is returned as it
+    is."""
+    parts = [Evaluate(part) if isinstance(part, PrimExpr) else part for part in args]
+    return parts[0] if len(parts) == 1 else SeqStmt(parts)
+
+
+def stmt_list(stmt: Stmt) -> list[Stmt]:
+    """Returns the statements of a sequence, or a list of the statement itself."""
+    return list(stmt.seq) if isinstance(stmt, SeqStmt) else [stmt]
 
 
 def var(name: str, dtype: str = "int64") -> Var:

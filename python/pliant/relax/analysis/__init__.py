@@ -107,7 +107,11 @@ definable_tir_vars_in_type = definable_tir_vars_in_struct_info
 
 
 def shape_vars(expr: Any) -> list[TirVar]:
-    """Returns the size variables in a size, a shape or a list of sizes, each once, in order."""
+    """Returns the size variables in a size, a shape, a tuple of shapes or a list of sizes, each once, in order."""
+    if isinstance(expr, _relax.Tuple):
+        return list(dict.fromkeys(var for field in expr.fields for var in shape_vars(field)))
+    if isinstance(expr, _relax.Expr) and not isinstance(expr, _relax.ShapeExpr | _relax.PrimValue):
+        return []
     dims = expr.values if isinstance(expr, _relax.ShapeExpr) else expr if isinstance(expr, list | tuple) else [expr]
     return _relax.struct_info_vars(_relax.ShapeStructInfo(list(dims)), False)
 
@@ -156,8 +160,10 @@ def called_global_vars(expr: Expr) -> list[GlobalVar]:
 
 def post_order_visit(expr: Expr, fvisit: Callable[[Any], Any]) -> None:
     """Calls ``fvisit`` with every subexpression of an expression, and finally with the expression
-    itself. Operands precede their users."""
+    itself. Operands precede their users, and the operator of a call directly precedes the call."""
     for node in _relax.post_order(expr):
+        if isinstance(node, _relax.Call) and isinstance(node.op, _relax.OpFunction):
+            fvisit(node.op)
         fvisit(node)
 
 

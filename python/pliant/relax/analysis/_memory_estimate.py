@@ -65,8 +65,8 @@ def _estimate(func: Function) -> tuple[_Total, _Total]:
             continue
         if call.op.name in ("relax.builtin.alloc_tensor", "relax.memory.alloc_tensor"):
             tensors.add(_size_of(shapes[0], dtypes[0]))
-        if call.op.name in ("relax.builtin.alloc_tensor", "relax.memory.alloc_storage"):
-            storages.add(_size_of(shapes[0], "uint8" if "storage" in call.op.name else dtypes[0]))
+        if call.op.name == "relax.memory.alloc_storage":
+            storages.add(_size_of(shapes[0], "uint8"))
     return tensors, storages
 
 
@@ -83,6 +83,8 @@ def estimate_memory_usage(mod: IRModule | Function) -> str:
         lines.append(f"- Function {name}:")
         lines.append(f" * Without memory planning, there are {tensors}.")
         lines.append(f" * With memory planning, there are {storages}.")
+        if tensors.bytes:
+            lines.append(f" * Memory planning reduces constant memory size to {storages.bytes / tensors.bytes:.1%}.")
     return "\n".join(lines)
 
 

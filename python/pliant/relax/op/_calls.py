@@ -70,7 +70,7 @@ def call_tir_inplace(
     Raises ``TypeError`` if ``out_sinfo`` is not a type, or an argument cannot be an operand.
     """
     types = _result_types("call_tir_inplace", "out_sinfo", out_sinfo, "out_ty", out_ty)
-    call = call_tir(gvar, args, types, tir_vars)
+    call: Any = call_tir(gvar, args, types, tir_vars)
     indices = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
     return _relax.Call(_relax.OpFunction.get("relax.call_tir_inplace"), call.args, {"inplace_indices": indices}, call.sinfo_args)
 
