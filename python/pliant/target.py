@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+
 from pliant.error import UnsupportedError
 
 __all__ = ["Target"]
 
+_entered = threading.local()
 # The code generator that each name requests.
 _KINDS = {"auto": "auto", "cpu": "auto", "c": "auto", "cranelift": "cranelift", "llvm": "llvm"}
 
@@ -52,11 +55,51 @@ class Target:
             raise UnsupportedError(f"target '{self.kind}' is not supported (known: {', '.join(sorted(_KINDS))})")
         return _KINDS[self.kind]
 
+    @property
+    def keys(self) -> list[str]:
+        """The groups of targets to which the target belongs."""
+        return ["cpu"] if self.kind in _KINDS else [self.kind, "gpu"]
+
+    @property
+    def attrs(self) -> dict[str, object]:
+        """The options of the target, which are not kept."""
+        return {}
+
+    @property
+    def host(self) -> Target | None:
+        """``None``: there is one device."""
+        return None
+
+    @staticmethod
+    def list_kinds() -> list[str]:
+        """Returns the names of targets."""
+        return sorted(_KINDS)
+
+    @staticmethod
+    def current(allow_none: bool = True) -> Target | None:
+        """Returns the target of the innermost ``with target:`` of this thread, or ``None``. Raises ``ValueError`` if there is none
+        and ``allow_none`` is not set."""
+        stack = getattr(_entered, "stack", None)
+        if not stack and not allow_none:
+            raise ValueError("there is no current target (help: write this inside `with Target(\"llvm\"):`)")
+        return stack[-1] if stack else None
+
+    def export(self) -> dict[str, object]:
+        """Returns the target as a dict that ``Target`` accepts."""
+        return {"kind": self.kind}
+
+    def with_host(self, host: object) -> Target:
+        """Returns the target itself. ``host`` is ignored."""
+        return self
+
     def __enter__(self) -> Target:
+        if not hasattr(_entered, "stack"):
+            _entered.stack = []
+        _entered.stack.append(self)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        return None
+        _entered.stack.pop()
 
     def __str__(self) -> str:
         return self.kind

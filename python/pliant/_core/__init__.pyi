@@ -377,6 +377,8 @@ class ScheduleState:
 
 class Executable:
     """A compiled program: bytecode, constants and machine code."""
+    def jit(self, **options: Any) -> Executable:
+        """The executable itself, whose code is compiled on loading. `options` are ignored."""
     def __new__(cls, mod: Executable) -> Executable: ...  # type: ignore[misc]
     @property
     def mod(self) -> Executable:
@@ -442,6 +444,8 @@ class IRModule:
     functions are accepted as strings or `GlobalVar` objects; other objects raise `TypeError`. `mod[name]`
     raises `KeyError` if there is no such function.
     """
+    def astext(self, show_meta_data: bool = True) -> str:
+        """Returns the module as script text, under the name of Relay's text form."""
     def __new__(cls, functions: Any = None, attrs: Any = None) -> Self: ...
     def __contains__(self, key: Any, /) -> bool: ...
     def __copy__(self) -> IRModule: ...
@@ -724,6 +728,17 @@ class NDArray:
     NumPy and other libraries access the memory through the buffer protocol or DLPack without a
     copy. Indexing returns and accepts NumPy arrays.
     """
+    def astype(self, dtype: str) -> NDArray:
+        """Returns a copy with the elements converted to another data type."""
+    @property
+    def ctx(self) -> Device:
+        """The device, under its name in older versions of TVM."""
+    def is_contiguous(self) -> bool:
+        """Whether the elements are in row-major order without gaps."""
+    def same_as(self, other: object) -> bool:
+        """Whether both are the same object."""
+    def to_dlpack(self) -> Any:
+        """Returns the tensor as a DLPack capsule, without a copy."""
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Any: ...
     def __bool__(self) -> bool: ...
     def __delitem__(self, key: Any, /) -> None: ...
@@ -863,6 +878,9 @@ class PrimFunc:
     `body` is a statement of `pliant.tir.stmt`, and `ret_type` is ignored. Raises `ValueError` if
     the function is not well-formed.
     """
+    @property
+    def span(self) -> None:
+        """Always `None`."""
     def __new__(cls, params: Any, body: Any, ret_type: Any = None, buffer_map: Any = None, attrs: Any = None) -> Self: ...
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, _memo: Any) -> Self: ...
@@ -997,6 +1015,9 @@ class ShapeTuple:
 class Var(PrimExpr):
     """A variable. `dtype` is int64 by default, `"handle"` for an address, or an `ir.PrimType` or
     `ir.PointerType`."""
+    @property
+    def type_annotation(self) -> Any:
+        """The type of the variable."""
     def __new__(cls, name: str = 'tindex', dtype: Any = None, span: Any = None) -> Self: ...
 
 class SizeVar(Var):

@@ -48,6 +48,12 @@ class VarBinding(Binding):
 class MatchCast(Binding):
     """A binding that checks at run time whether a value has a type. It defines the size variables
     that first occur in the type."""
+    @property
+    def ty(self) -> StructInfo:
+        """The type for which the value is checked, under its name in newer versions of TVM."""
+    @property
+    def pattern(self) -> tuple[PrimExpr, ...]:
+        """The sizes for which the value is checked, under their name in 2022."""
     def __new__(cls, var: Var, value: Any, struct_info: Any, span: Any = None) -> Self: ...
     @property
     def struct_info(self) -> StructInfo:
@@ -259,6 +265,9 @@ class Expr:
 
 class Call(Expr):
     """A call of an operator or of a function. `sinfo_args` are explicit types of the result."""
+    @property
+    def ty_args(self) -> tuple[StructInfo, ...]:
+        """The explicit types of the results, under their name in newer versions of TVM."""
     def __new__(cls, op: Any, args: Any, attrs: Any = None, sinfo_args: Any = None, span: Any = None) -> Self: ...
     def _rebuilt(self, op: Any, args: Sequence[Any], sinfo_args: Any = None) -> Call:
         """Copies the call with another callee and other arguments."""
@@ -312,6 +321,9 @@ class DataflowVar(Var):
 
 class ExternFunc(Expr):
     """A reference to a packed function by its registered name."""
+    @property
+    def attrs(self) -> None:
+        """Always `None`."""
     def __new__(cls, global_symbol: str) -> Self: ...
     @property
     def global_symbol(self) -> str:
@@ -320,6 +332,9 @@ class ExternFunc(Expr):
 class StructInfo:
     """The static type of a graph-level value. Types are equal if they have the same structure and
     the same size variables."""
+    @property
+    def span(self) -> None:
+        """Always `None`."""
     def is_base_of(self, derived: StructInfo) -> bool:
         """Whether every value of the type `derived` has this type."""
     def _relax_script(self, **options: Any) -> str:

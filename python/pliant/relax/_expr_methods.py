@@ -62,6 +62,72 @@ def _type_of_body(self: Any) -> Any:
     return self.body.struct_info
 
 
+def _type_arguments(self: Any) -> Any:
+    """The explicit types of the results, under their name in newer versions of TVM."""
+    return self.sinfo_args
+
+
+def _struct_info(self: Any) -> Any:
+    """The type for which the value is checked, under its name in newer versions of TVM."""
+    return self.struct_info
+
+
+def _pattern(self: Any) -> Any:
+    """The sizes for which the value is checked, under their name in 2022."""
+    info = self.struct_info
+    return info.values if isinstance(info, _relax.ShapeStructInfo) else info.shape.values
+
+
+def _none(self: Any) -> None:
+    """Always ``None``."""
+    return None
+
+
+def _jit(self: Any, **options: Any) -> Any:
+    """The executable itself, whose code is compiled on loading. ``options`` are ignored."""
+    return self
+
+
+def _device(self: Any) -> Any:
+    """The device, under its name in older versions of TVM."""
+    return self.device
+
+
+def _same_object(self: Any, other: object) -> bool:
+    """Whether both are the same object."""
+    return self is other
+
+
+def _is_contiguous(self: Any) -> bool:
+    """Whether the elements are in row-major order without gaps."""
+    return bool(self.numpy().flags["C_CONTIGUOUS"])
+
+
+def _to_dlpack(self: Any) -> Any:
+    """Returns the tensor as a DLPack capsule, without a copy."""
+    return self.__dlpack__()
+
+
+def _astype(self: Any, dtype: str) -> Any:
+    """Returns a copy with the elements converted to another data type."""
+    from pliant.runtime import tensor
+
+    return tensor(self.numpy().astype(dtype))
+
+
+def _astext(self: Any, show_meta_data: bool = True) -> str:
+    """Returns the module as script text, under the name of Relay's text form."""
+    text: str = self.script(show_meta=show_meta_data)
+    return text
+
+
+def _type_annotation(self: Any) -> Any:
+    """The type of the variable."""
+    from pliant.ir import PrimType
+
+    return PrimType(self.dtype)
+
+
 def _executable_of(cls: Any, mod: Any) -> Any:
     """The constructor of TVM, which wraps a loaded module. Here, the loaded module is the executable."""
     if not isinstance(mod, cls):
@@ -112,6 +178,20 @@ _ADDED: list[tuple[Any, str, Any]] = [
     (_relax.FuncStructInfo, "arg_types", property(_arg_types)),
     (_relax.FuncStructInfo, "derive_func", property(_no_derive_func)),
     (_relax.FuncStructInfo, "ret_type", property(_ret_type)),
+    (_relax.Call, "ty_args", property(_type_arguments)),
+    (_relax.MatchCast, "ty", property(_struct_info)),
+    (_relax.MatchCast, "pattern", property(_pattern)),
+    (_relax.StructInfo, "span", property(_none)),
+    (_relax.ExternFunc, "attrs", property(_none)),
+    (_core.PrimFunc, "span", property(_none)),
+    (_core.IRModule, "astext", _astext),
+    (_core.Var, "type_annotation", property(_type_annotation)),
+    (_core.NDArray, "ctx", property(_device)),
+    (_core.NDArray, "same_as", _same_object),
+    (_core.NDArray, "is_contiguous", _is_contiguous),
+    (_core.NDArray, "to_dlpack", _to_dlpack),
+    (_core.NDArray, "astype", _astype),
+    (_core.Executable, "jit", _jit),
     (_core.Executable, "__new__", staticmethod(_executable_of)),
     (_core.Executable, "mod", property(_itself)),
     (_relax.Function, "ret_ty", property(_ret_struct_info)),

@@ -122,6 +122,12 @@ class BlockBuilder(_relax.BlockRewriter):
             self._in_scratch = True
             begin()
 
+    def begin_scope(self, params: Any = None) -> None:
+        """Does nothing. TVM opens a scope of size variables by this method; here, every function has one."""
+
+    def end_scope(self) -> None:
+        """Does nothing. See :meth:`begin_scope`."""
+
     @contextmanager
     def testing_scope(self, def_vars: Sequence[TirVar]) -> Iterator[None]:
         """Opens a scratch function, in which expressions over the size variables ``def_vars`` can be normalized. It is

@@ -107,11 +107,11 @@ definable_tir_vars_in_type = definable_tir_vars_in_struct_info
 
 
 def shape_vars(expr: Any) -> list[TirVar]:
-    """Returns the size variables in a size, a shape, a tuple of shapes or a list of sizes, each once, in order."""
-    if isinstance(expr, _relax.Tuple):
-        return list(dict.fromkeys(var for field in expr.fields for var in shape_vars(field)))
-    if isinstance(expr, _relax.Expr) and not isinstance(expr, _relax.ShapeExpr | _relax.PrimValue):
-        return []
+    """Returns the size variables in a size, a list of sizes, or the shapes of an expression, each once, in order."""
+    if isinstance(expr, _relax.Expr) and not isinstance(expr, _relax.ShapeExpr):
+        inside = _relax.post_order(expr.body if isinstance(expr, _relax.Function) else expr)
+        shapes = [node for node in inside if isinstance(node, _relax.ShapeExpr)]
+        return list(dict.fromkeys(var for shape in shapes for var in shape_vars(shape)))
     dims = expr.values if isinstance(expr, _relax.ShapeExpr) else expr if isinstance(expr, list | tuple) else [expr]
     return _relax.struct_info_vars(_relax.ShapeStructInfo(list(dims)), False)
 

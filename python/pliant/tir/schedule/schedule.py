@@ -96,6 +96,8 @@ class Schedule:
         self._record("get_block", {"name": name, "func_name": func_name}, block)
         return block
 
+    get_sblock = get_block
+
     def get_loops(self, block: BlockRV) -> list[LoopRV]:
         """Returns the loops around a block, outermost first."""
         loops = self._state.get_loops(block)
