@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import itertools
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
@@ -175,18 +177,37 @@ def parameter(*values: Any, ids: Sequence[str] | Callable[[Any], str] | None = N
     return value_of
 
 
+_groups = itertools.count()
+
+
 def parameters(*value_sets: Any, ids: Sequence[str] | None = None) -> list[Any]:
     """Creates one fixture for each position of the tuples ``value_sets``. Tests that use several of them run once for each
-    tuple."""
+    tuple.
+
+    The fixtures share a hidden fixture, which is defined in the calling module.
+    """
     import pytest
 
-    def position(index: int) -> Any:
-        # Fixtures with the same parameters would otherwise form a product.
-        @pytest.fixture(params=list(value_sets), ids=ids)
-        def value_of(request: Any) -> Any:
-            return request.param[index]
+    caller = inspect.currentframe()
+    caller = caller.f_back if caller else None
+    if caller is None:
+        raise RuntimeError("parameters: the calling module is unknown, because this Python implementation does not expose its frame")
+    group = f"_values_of_parameters_{next(_groups)}"
 
-        return value_of
+    @pytest.fixture(params=list(value_sets), ids=ids, name=group)
+    def values_of_group(request: Any) -> Any:
+        return request.param
+
+    caller.f_globals[group] = values_of_group
+
+    def position(index: int) -> Any:
+        def value_of(**values: Any) -> Any:
+            return values[group][index]
+
+        # The names of the parameters are those of the fixtures that pytest passes.
+        parameter_ = inspect.Parameter(group, inspect.Parameter.KEYWORD_ONLY)
+        value_of.__signature__ = inspect.Signature([parameter_])  # type: ignore[attr-defined]
+        return pytest.fixture(value_of)
 
     return [position(index) for index in range(len(value_sets[0]))]
 

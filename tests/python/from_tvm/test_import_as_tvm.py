@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import pliant
+import pliant.testing
 import pliant.tvm
 from pliant import relax
 from pliant.tvm import AbsentNameError, missing
@@ -134,3 +135,10 @@ def test_sessions_run_in_this_process(tmp_path: Path) -> None:
         assert session.download("file") == b"data"
     with pytest.raises(pliant.UnsupportedError, match="no remote execution"):
         rpc.connect(server.host, server.port)
+
+
+letter, number = pliant.testing.parameters(("a", 1), ("b", 2), ids=["first", "second"])
+
+
+def test_fixtures_of_one_group_are_not_a_product(letter: str, number: int) -> None:
+    assert ord(letter) - ord("a") + 1 == number
