@@ -601,6 +601,9 @@ class PatternNode:
 class PrimStructInfo(StructInfo):
     """The type of a scalar, with its value if known. By default, the data type is the type of the value. Raises `TypeError` if
     neither a data type nor a value is given."""
+    @property
+    def var_dtype(self) -> str:
+        """The data type of a `tir.Var` with this type."""
     def __new__(cls, dtype: DTypeLike | None = None, value: Any = None) -> Self: ...
     @property
     def dtype(self) -> str:

@@ -60,8 +60,15 @@ for _kind in (list, tuple):
 Map.register(dict)
 
 
-class PrimType:
-    """The type of a scalar variable of a loop function."""
+class _PrimTypeView(type):
+    """The metaclass of ``PrimType``: its instances are those of ``PrimStructInfo``."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, _core.relax.PrimStructInfo | _AddressType)
+
+
+class _AddressType:
+    """The type of an address or of no value, which graph functions do not have."""
 
     __slots__ = ("dtype",)
 
@@ -73,6 +80,31 @@ class PrimType:
         """Returns the data type of a ``tir.Var`` with this type."""
         return self.dtype
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _AddressType) and other.dtype == self.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+
+class PrimType(metaclass=_PrimTypeView):
+    """The type of a scalar: ``PrimType("int64")`` is ``relax.PrimStructInfo("int64")``. ``"handle"`` and ``"void"`` are types of
+    loop functions only."""
+
+    def __new__(cls, dtype: Any) -> Any:
+        if str(dtype) in ("handle", "void", ""):
+            return _AddressType(str(dtype))
+        return _core.relax.PrimStructInfo(dtype)
+
+
+def _var_dtype(self: Any) -> str:
+    """The data type of a ``tir.Var`` with this type."""
+    dtype: str = self.dtype
+    return dtype
+
+
+_core.relax.PrimStructInfo.var_dtype = property(_var_dtype)  # type: ignore[attr-defined,misc,assignment]
+
 
 class PointerType:
     """The type of a variable that holds an address:
@@ -80,7 +112,7 @@ class PointerType:
 
     __slots__ = ("element_type", "storage_scope")
 
-    def __init__(self, element_type: PrimType, storage_scope: str = "") -> None:
+    def __init__(self, element_type: Any, storage_scope: str = "") -> None:
         self.element_type = element_type
         self.storage_scope = storage_scope
 

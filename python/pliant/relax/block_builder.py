@@ -122,6 +122,14 @@ class BlockBuilder(_relax.BlockRewriter):
             self._in_scratch = True
             begin()
 
+    def match_shape(self, value: Expr, pattern: Sequence[Any], name_hint: str = "") -> Var:
+        """Binds the result of a run-time check that a tensor or shape has the sizes ``pattern``, and returns the new variable.
+        TVM had this method in 2022; newer code uses ``match_cast``."""
+        info = value.struct_info
+        if isinstance(info, _relax.ShapeStructInfo):
+            return self.match_cast(value, _relax.ShapeStructInfo(pattern), name_hint)
+        return self.match_cast(value, _relax.TensorStructInfo(pattern, info.dtype or None), name_hint)
+
     def begin_scope(self, params: Any = None) -> None:
         """Does nothing. TVM opens a scope of size variables by this method; here, every function has one."""
 

@@ -160,6 +160,12 @@ _PASSES: list[Row] = [
         "the operators as they are",
     ),
     (
+        "relax.transform.ResolveGlobals relax.transform.ToANF",
+        "passes of 2022 that make modules complete",
+        "names are resolved and functions are normalized when a module is created",
+        "relax.transform.Normalize",
+    ),
+    (
         "relax.transform.FailTestRewrite",
         "a pass of the tests of TVM's prototype",
         "it only fails",

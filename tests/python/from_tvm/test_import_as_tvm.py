@@ -142,3 +142,27 @@ letter, number = pliant.testing.parameters(("a", 1), ("b", 2), ids=["first", "se
 
 def test_fixtures_of_one_group_are_not_a_product(letter: str, number: int) -> None:
     assert ord(letter) - ord("a") + 1 == number
+
+
+def test_result_types_of_all_years() -> None:
+    x = relax.Var("x", relax.TensorStructInfo((4,), "float32"))
+    expected = (relax.TensorStructInfo((4,), "float32"),)
+    calls = [
+        relax.call_tir("f", [x], (4,), dtype="float32"),
+        relax.call_tir("f", [x], relax.ShapeExpr([4])),
+        relax.call_tir("f", [x], out_sinfo=expected[0]),
+        relax.call_tir("f", [x], out_ty=expected[0]),
+        relax.call_dps_packed("f", [x], (4,), dtype="float32"),
+    ]
+    assert [call.sinfo_args for call in calls] == [expected] * len(calls)
+    assert len(relax.call_tir("f", [x], [(4,), (2, 2)], dtype=["int32", "int8"]).sinfo_args[0].fields) == 2
+    with pytest.raises(TypeError, match="two names of one argument"):
+        relax.call_tir("f", [x], expected[0], out_ty=expected[0])
+    with pytest.raises(TypeError, match="missing the argument 'out_sinfo'"):
+        relax.call_tir("f", [x])
+
+
+def test_scalar_types_are_one_type() -> None:
+    assert pliant.ir.PrimType("int64") == relax.PrimStructInfo("int64")
+    assert isinstance(relax.PrimStructInfo("int64"), relax.PrimType)
+    assert pliant.ir.PrimType("handle") == pliant.ir.PrimType("handle")

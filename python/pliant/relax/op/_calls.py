@@ -13,8 +13,29 @@ if TYPE_CHECKING:
 _relax = _core.relax
 
 
-def _result_types(what: str, name: str, types: Any, newer_name: str, newer: Any) -> Any:
-    """Returns the argument for result types, which newer versions of TVM call ``newer_name``."""
+def _is_sizes(value: Any) -> bool:
+    """Whether a value is a shape: a shape expression, or a sequence of sizes."""
+    if isinstance(value, _relax.ShapeExpr):
+        return True
+    return isinstance(value, list | tuple) and bool(value) and all(isinstance(v, int | _core.PrimExpr) for v in value)
+
+
+def _from_shapes(shapes: Any, dtypes: Any) -> Any:
+    """Returns the types of results that are given as shapes and data types, as in 2022. Other values are returned unchanged."""
+    if isinstance(shapes, _relax.Tuple):
+        shapes = list(shapes.fields)
+    if _is_sizes(shapes):
+        return _relax.TensorStructInfo(shapes, dtypes or "float32")
+    if isinstance(shapes, list | tuple) and shapes and all(_is_sizes(shape) for shape in shapes):
+        listed = list(dtypes) if isinstance(dtypes, list | tuple) else [dtypes or "float32"] * len(shapes)
+        return [_relax.TensorStructInfo(shape, dtype) for shape, dtype in zip(shapes, listed, strict=True)]
+    return shapes
+
+
+def _result_types(what: str, name: str, types: Any, newer_name: str, newer: Any, dtype: Any = None) -> Any:
+    """Returns the argument for result types, which newer versions of TVM call ``newer_name``. In 2022, it was a shape, and
+    ``dtype`` the element type."""
+    types = _from_shapes(types, dtype)
     if types is not None and newer is not None:
         raise TypeError(f"{what}: {name} and {newer_name} are two names of one argument; pass one of them")
     if types is None and newer is None:
@@ -29,13 +50,15 @@ def call_tir(
     tir_vars: Any = None,
     *,
     out_ty: StructInfo | Sequence[StructInfo] | None = None,
+    dtype: Any = None,
 ) -> Expr:
     """Creates a call of a loop function that writes to new tensors with the types ``out_sinfo``, in newer versions of TVM
-    ``out_ty``. ``tir_vars`` is a shape with the values of additional size parameters.
+    ``out_ty``. ``tir_vars`` is a shape with the values of additional size parameters. As in 2022, ``out_sinfo`` may also be a
+    shape, or a list of shapes, and ``dtype`` the element type or a list of them.
 
     Raises ``TypeError`` if ``out_sinfo`` is not a type, or an argument cannot be an operand.
     """
-    types = _result_types("call_tir", "out_sinfo", out_sinfo, "out_ty", out_ty)
+    types = _result_types("call_tir", "out_sinfo", out_sinfo, "out_ty", out_ty, dtype)
     return _relax.call_dps(False, gvar, args, types, tir_vars)
 
 
@@ -45,13 +68,14 @@ def call_dps_packed(
     out_sinfo: StructInfo | Sequence[StructInfo] | None = None,
     *,
     out_ty: StructInfo | Sequence[StructInfo] | None = None,
+    dtype: Any = None,
 ) -> Expr:
     """Creates a call of a packed function that writes to new tensors with the types
-    ``out_sinfo``, in newer versions of TVM ``out_ty``.
+    ``out_sinfo``, in newer versions of TVM ``out_ty``. Shapes and ``dtype`` are as for :func:`call_tir`.
 
     Raises ``TypeError`` if ``out_sinfo`` is not a type, or an argument cannot be an operand.
     """
-    types = _result_types("call_dps_packed", "out_sinfo", out_sinfo, "out_ty", out_ty)
+    types = _result_types("call_dps_packed", "out_sinfo", out_sinfo, "out_ty", out_ty, dtype)
     return _relax.call_dps(True, func, args, types)
 
 
