@@ -301,7 +301,12 @@ fn user_operators_infer_their_type_from_the_tensor_expression() {
         attrs: vec![],
         te: Box::new(|_, _| Ok(Vec::new())),
     };
-    assert!(register_user_op(clash).unwrap_err().message.contains("an operator of Pliant already has the name"));
+    assert!(
+        register_user_op(clash)
+            .unwrap_err()
+            .message
+            .contains("an operator of Pliant already has the name")
+    );
 }
 
 #[test]

@@ -180,9 +180,9 @@ fn dynamic_quantize_lstm(n: &mut Node<'_, '_>) -> ConvertResult {
     layer_of_operands(n, "relax.nn.lstm", &args, Some("input_forget"))
 }
 
-/// Dequantizes the weights (directions, rows, gates) of a recurrent layer and transposes them to (directions, gates, rows). Input `i`
-/// contains the weights, and input `scale` and the one after it contain the scales and zero points: one for each direction, or one
-/// for each direction and gate.
+/// Dequantizes the weights (directions, rows, gates) of a recurrent layer and transposes them to (directions, gates, rows). Input
+/// `i` contains the weights, and input `scale` and the one after it contain the scales and zero points: one for each direction, or
+/// one for each direction and gate.
 fn transposed_weights(n: &mut Node<'_, '_>, i: usize, scale: usize) -> ExprResult {
     let w = n.tensor(i)?;
     let mut w = n.cast(w, DType::Float32)?;
