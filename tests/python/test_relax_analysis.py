@@ -64,7 +64,7 @@ def test_variables() -> None:
     assert names(analysis.all_global_vars(main)) == ["f"] == names(analysis.called_global_vars(main))
     seen: list = []
     analysis.post_order_visit(relax.op.add(a, relax.op.exp(b)), seen.append)
-    assert [type(e).__name__ for e in seen] == ["Var", "Var", "Call", "Call"]
+    assert [type(e).__name__ for e in seen] == ["Var", "Var", "OpFunction", "Call", "OpFunction", "Call"]
 
 
 def test_bindings() -> None:
