@@ -200,7 +200,9 @@ class DataflowBlockRewrite:
         if self._uses().get(var, 0):
             raise ArgumentValueError(f"variable '{var.name_hint}' cannot be removed, because other bindings use it")
         if not self._is_local(self._bindings[number].var):
-            raise ArgumentValueError(f"variable '{var.name_hint}' cannot be removed, because it is an output of the dataflow block that is used after the block")
+            raise ArgumentValueError(
+                f"variable '{var.name_hint}' cannot be removed, because it is an output of the dataflow block that is used after the block"
+            )
         self._drop(number)
 
     def remove_all_unused(self) -> None:

@@ -131,7 +131,8 @@ def save_param_dict(params: dict[str, Any]) -> bytes:
     import numpy as np
 
     file = io.BytesIO()
-    arrays: dict[str, Any] = {name: np.asarray(value.numpy() if isinstance(value, NDArray) else value) for name, value in params.items()}
+    values = {name: value.numpy() if isinstance(value, NDArray) else value for name, value in params.items()}
+    arrays: dict[str, Any] = {name: np.asarray(value) for name, value in values.items()}
     np.savez(file, **arrays)
     return file.getvalue()
 

@@ -48,7 +48,8 @@ class IndexMap:
         indices = [_core.Var(name, index_dtype) for name in names]
         result = mapping_function(*indices)
         parts = list(result) if isinstance(result, list | tuple) else [result]
-        final = [_core.tir_const(part, index_dtype) if isinstance(part, int) else part for part in parts if part is not IndexMap.AXIS_SEPARATOR]
+        kept = [part for part in parts if part is not IndexMap.AXIS_SEPARATOR]
+        final = [_core.tir_const(part, index_dtype) if isinstance(part, int) else part for part in kept]
         inverse = inverse_index_map
         if inverse is not None and not isinstance(inverse, IndexMap):
             inverse = IndexMap.from_func(inverse, len(final), index_dtype=index_dtype)

@@ -1,5 +1,5 @@
-"""The table of :func:`pliant.tvm.missing`: names (without ``tvm.``, separated by spaces, modules with a slash), what they are in TVM,
-why Pliant does not have them, and what to use instead."""
+"""The table of :func:`pliant.tvm.missing`: names (without ``tvm.``, separated by spaces, modules with a slash), what they are in
+TVM, why Pliant does not have them, and what to use instead."""
 
 from __future__ import annotations
 

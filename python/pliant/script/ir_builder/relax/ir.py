@@ -111,7 +111,9 @@ def emit_te(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Emits a call of a tensor expression. Raises ``UnsupportedError``: use ``BlockBuilder.emit_te``."""
     from pliant.error import UnsupportedError
 
-    raise UnsupportedError("R.emit_te in an IRBuilder is not supported (help: build the function with relax.BlockBuilder and emit_te)")
+    raise UnsupportedError(
+        "R.emit_te in an IRBuilder is not supported (help: build the function with relax.BlockBuilder and emit_te)"
+    )
 
 
 def emit_match_cast(value: Any, struct_info: Any) -> Any:
