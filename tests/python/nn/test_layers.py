@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from nn_programs import normal, run_module
-from test_operators import _convolution, attention
+from test_nn_operators import _convolution, attention
 
 from pliant.error import UnsupportedError
 from pliant.relax.frontend import nn
