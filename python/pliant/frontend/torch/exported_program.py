@@ -69,6 +69,8 @@ class Output:
 
     index: int | None
     constant: Any = None
+    is_number: bool = False
+    """Whether the result is a float that the program computes from sizes: ``main`` returns it as a tensor of rank 0."""
 
 
 @dataclass
@@ -81,8 +83,10 @@ class ImportedProgram:
     """The program after decomposition."""
     inputs: list[int] = field(default_factory=list)
     """For each leading parameter of ``main``, the index of its flattened input."""
+    complex_inputs: list[bool] = field(default_factory=list)
+    """For each of ``inputs``, whether it is a complex tensor, which ``main`` takes as pairs of real numbers."""
     state: list[str] = field(default_factory=list)
-    """The names of the buffers that are parameters of ``main`` after the inputs, since the program mutates them."""
+    """The names of the buffers and parameters that are parameters of ``main`` after the inputs, since the program mutates them."""
     symbols: dict[str, str] = field(default_factory=dict)
     """The names of the size variables of the inputs, by the names of torch's symbols."""
     params: list[torch.Tensor] = field(default_factory=list)
@@ -117,16 +121,16 @@ def import_program(
     unwrap_unit_return_tuple: bool = False,
     bind_return_tuple: bool = True,
 ) -> ImportedProgram:
-    """Imports a program, as :func:`from_exported_program`. With ``mutated_state_as_input``, buffers that the program mutates are
-    parameters."""
+    """Imports a program, as :func:`from_exported_program`. With ``mutated_state_as_input``, buffers and parameters that the program
+    mutates are parameters of ``main``."""
     env = shape_env_of(exported.graph_module)
     program = prepare(exported)
     problems = Problems()
     builder = relax.BlockBuilder()
     cx = FunctionImporter(builder, SymbolicSizes(dim_names(env)), problems)
     imported = ImportedProgram(IRModule(), program)
-    mutated = program.graph_signature.buffers_to_mutate.values() if mutated_state_as_input else ()
-    params = _create_parameters(cx, imported, keep_params_as_input, set(mutated))
+    state = _mutated_state(program) if mutated_state_as_input else set()
+    params = _create_parameters(cx, imported, keep_params_as_input, state)
     imported.symbols = {symbol: cx.sizes.variable(symbol).name for symbol in cx.sizes.defined}
     attrs: dict[str, Any] = {"num_input": len(imported.inputs) + len(imported.state), "fresh_results": True}
     bounds = _upper_bounds(cx, program)
@@ -156,6 +160,12 @@ def to_dataflow(module: IRModule) -> IRModule:
     return result
 
 
+def _mutated_state(program: ExportedProgram) -> set[str]:
+    """The names of the buffers and parameters that a program mutates."""
+    kinds = (OutputKind.BUFFER_MUTATION, getattr(OutputKind, "PARAMETER_MUTATION", None))
+    return {str(spec.target) for spec in program.graph_signature.output_specs if spec.kind in kinds}
+
+
 def _create_parameters(cx: FunctionImporter, imported: ImportedProgram, keep_params: bool, state: set[str]) -> list[Any]:
     """Creates the parameters of ``main`` and the values of all placeholders."""
     program = imported.program
@@ -168,6 +178,7 @@ def _create_parameters(cx: FunctionImporter, imported: ImportedProgram, keep_par
             if parameter is not None:
                 inputs.append(parameter)
                 imported.inputs.append(position)
+                imported.complex_inputs.append(getattr(node.meta["val"], "is_complex", bool)())
             position += 1
             continue
         tensor = _stored_tensor(program, spec)
@@ -246,7 +257,7 @@ def _ordered_results(imported: ImportedProgram, values: list[Any]) -> list[Any]:
         if value is None or isinstance(value, bool | int | float | str):
             imported.outputs.append(Output(None, value))
         else:
-            imported.outputs.append(Output(len(results)))
+            imported.outputs.append(Output(len(results), is_number=type(spec.arg).__name__ == "SymFloatArgument"))
             results.append(value)
     mutations = [(v, s) for v, s in pairs if s.kind is not OutputKind.USER_OUTPUT and s.kind is not OutputKind.TOKEN]
     imported.mutations = [(s.kind, str(s.target)) for _, s in mutations]
