@@ -10,7 +10,7 @@ from torch.export import ExportedProgram
 
 from pliant._compiled_model import Model
 from pliant.error import CompileError
-from pliant.frontend.torch.exported_program import SMALLEST_TRACED_SIZE, ImportedProgram, import_program
+from pliant.frontend.torch.exported_program import ImportedProgram, declared_minimum, import_program
 from pliant.frontend.torch.example_inputs import enlarged_examples
 from pliant.frontend.torch.recurrent_shapes import symbolic_steps
 from pliant.frontend.torch.torch_model import TorchModel
@@ -85,8 +85,8 @@ def describe_symbols(imported: ImportedProgram) -> str:
         name = imported.symbols.get(getattr(symbol, "name", ""))
         if name is None:
             continue
-        lower, upper = bounds.lower, bounds.upper
-        low = int(lower) if getattr(lower, "is_Integer", False) and int(lower) > SMALLEST_TRACED_SIZE else 0
+        upper = bounds.upper
+        low = declared_minimum(bounds.lower, has_name=name != symbol.name)
         high = int(upper) if getattr(upper, "is_Integer", False) and int(upper) < 2**48 else "any size"
         lines.append(f"{name}: {low} .. {high}")
     return "\n".join(lines)

@@ -11,6 +11,7 @@ import torch
 import torch.fx
 from torch.export import ExportedProgram
 
+from pliant.error import CompileError
 from pliant.frontend.torch.graph_import import is_missing
 from pliant.frontend.torch.recurrent_shapes import symbolic_steps
 
@@ -53,17 +54,26 @@ def decompositions_of(targets: Iterable[Any]) -> dict[Any, Callable[..., Any]]:
 
 
 def prepare(program: ExportedProgram) -> ExportedProgram:
-    """Returns an equal program without in-place operators, whose operators are in the table as far as torch can decompose them."""
+    """Returns an equal program without in-place operators, whose operators are in the table as far as torch can decompose them.
+
+    Raises ``CompileError`` with torch's reason if torch cannot make the program functional.
+    """
     with warnings.catch_warnings(), symbolic_steps():
         warnings.simplefilter("ignore")
-        table = decompositions_of(_functional(missing_operators(program.graph_module)))
-        program = program.run_decompositions(table)
+        program = _decomposed(program, decompositions_of(_functional(missing_operators(program.graph_module))))
         for _ in range(MAX_ROUNDS):
             table = decompositions_of(missing_operators(program.graph_module))
             if not table:
                 break
-            program = program.run_decompositions(table)
+            program = _decomposed(program, table)
     return program
+
+
+def _decomposed(program: ExportedProgram, table: dict[Any, Callable[..., Any]]) -> ExportedProgram:
+    try:
+        return program.run_decompositions(table)
+    except Exception as error:
+        raise CompileError(f"torch cannot decompose the exported program (run_decompositions): {error}") from error
 
 
 def _functional(targets: Iterable[Any]) -> Iterable[Any]:

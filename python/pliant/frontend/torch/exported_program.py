@@ -19,12 +19,13 @@ from pliant.frontend._detached_params import attach_params
 from pliant.frontend.torch.decompositions import prepare
 from pliant.frontend.torch.function_importer import FunctionImporter
 from pliant.frontend.torch.graph_import import Failed, import_nodes, result_expr
+from pliant.frontend.torch.saved_guards import check_saved_guards
 from pliant.frontend.torch.shape_guards import check_guards, shape_env_of
 from pliant.frontend.torch.symbolic_sizes import SymbolicSizes
 from pliant.frontend.torch.unsupported import Problems
 
 SMALLEST_TRACED_SIZE = 2
-"""torch traces programs with sizes of at least 2. Lower bounds up to this number say nothing about the program."""
+"""torch traces programs with sizes of at least 2, and raises the lower bounds of dims without a name to this number."""
 
 
 def from_exported_program(
@@ -124,6 +125,7 @@ def import_program(
     """Imports a program, as :func:`from_exported_program`. With ``mutated_state_as_input``, buffers and parameters that the program
     mutates are parameters of ``main``."""
     env = shape_env_of(exported.graph_module)
+    guarded = {s.name for guard in getattr(env, "guards", ()) for s in guard.expr.free_symbols}
     program = prepare(exported)
     problems = Problems()
     builder = relax.BlockBuilder()
@@ -137,8 +139,10 @@ def import_program(
     if bounds:
         attrs["tir_var_upper_bound"] = bounds
     with builder.function("main", params, attrs=attrs):
-        _check_lower_bounds(cx, program)
+        _check_lower_bounds(cx, program, guarded)
         check_guards(cx, env)
+        if not guarded:
+            check_saved_guards(cx, exported)
         values = import_nodes(cx, program.graph_module)
         if any(isinstance(v, Failed) for v in values) or problems:
             problems.raise_if_any()
@@ -235,15 +239,24 @@ def _upper_bounds(cx: FunctionImporter, program: ExportedProgram) -> dict[str, i
     return bounds
 
 
-def _check_lower_bounds(cx: FunctionImporter, program: ExportedProgram) -> None:
-    """Checks the lower bounds of dims with names. Those of other dims are guards, or artifacts of torch's inference of strides."""
+def _check_lower_bounds(cx: FunctionImporter, program: ExportedProgram, guarded: set[str]) -> None:
+    """Checks the declared lower bounds of dims.
+
+    torch raises the lower bound of a dim without a name to 2, and because of guards, which are checked on their own: ``guarded`` are the
+    symbols in guards.
+    """
     for symbol, limits in _bounded_symbols(cx, program).items():
-        lower = limits.lower
-        if cx.sizes.name(symbol) == symbol:
-            continue
-        if getattr(lower, "is_Integer", False) and int(lower) > SMALLEST_TRACED_SIZE:
+        lower = declared_minimum(limits.lower, has_name=cx.sizes.name(symbol) != symbol)
+        if lower and (cx.sizes.name(symbol) != symbol or symbol not in guarded):
             size = cx.sizes.variable(symbol)
-            cx.check(size >= int(lower), f"{size.name} must be at least {int(lower)}, as declared")
+            cx.check(size >= lower, f"{size.name} must be at least {lower}")
+
+
+def declared_minimum(lower: Any, has_name: bool) -> int:
+    """The smallest size that a lower bound of torch allows. Bounds up to ``SMALLEST_TRACED_SIZE`` state nothing about dims without a
+    name."""
+    bound = int(lower) if getattr(lower, "is_Integer", False) else 0
+    return bound if has_name or bound > SMALLEST_TRACED_SIZE else 0
 
 
 def _ordered_results(imported: ImportedProgram, values: list[Any]) -> list[Any]:

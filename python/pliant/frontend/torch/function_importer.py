@@ -19,7 +19,7 @@ from pliant import relax, tir
 from pliant._core import PrimExpr
 from pliant._core import relax as _relax
 from pliant.arith import Analyzer
-from pliant.error import UnsupportedError
+from pliant.error import CompileError, UnsupportedError
 from pliant.frontend.torch.complex_numbers import Complex, as_complex, from_pairs, part_type
 from pliant.frontend.torch.data_types import dtype_name, is_float, result_type, torch_dtype
 from pliant.frontend.torch.symbolic_sizes import SymbolicSizes
@@ -261,7 +261,9 @@ class FunctionImporter:
         return bool(self.analyzer.can_prove_equal(left, right))
 
     def constant(self, tensor: torch.Tensor) -> Any:
-        """A tensor of the program as a constant."""
+        """A tensor of the program as a constant. Raises ``CompileError`` for a tensor without elements in memory."""
+        if tensor.is_meta:
+            raise CompileError(f"a parameter or buffer of shape {tuple(tensor.shape)} is on the device meta: load its values first")
         if tensor.is_complex():
             return Complex(self.constant(tensor.real), self.constant(tensor.imag))
         dtype_name(tensor.dtype)
