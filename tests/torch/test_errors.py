@@ -39,6 +39,17 @@ def test_module_that_cannot_be_exported() -> None:
         pliant.compile(Function(function), (torch.ones(3),))
 
 
+def test_dynamic_shapes_that_do_not_fit() -> None:
+    module, x = torch.nn.Linear(4, 2), torch.ones(1, 4)
+    with pytest.raises(CompileError, match=r"declares axis 7 of an example input of shape \(1, 4\)"):
+        pliant.compile(module, (x,), dynamic_shapes=({7: Dim("n")},))
+    for shapes in ({0: Dim("n")}, {"other": {0: Dim("n")}}, ({0: Dim("n")}, None), Dim("n"), (Dim("n"),), ({0: "n"},)):
+        with pytest.raises(CompileError, match="torch cannot export Linear"):
+            pliant.compile(module, (x,), dynamic_shapes=shapes)
+    with pytest.raises(CompileError, match="specialized it to be a constant"):
+        pliant.compile(module, (x,), dynamic_shapes=({1: Dim("k")},))
+
+
 def test_wrong_inputs() -> None:
     model = pliant.compile(torch.nn.Linear(4, 2), (torch.ones(2, 4),), dynamic_shapes=({0: Dim("n")},))
     with pytest.raises(pliant.ShapeError, match="input"):

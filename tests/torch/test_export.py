@@ -161,6 +161,29 @@ def test_example_inputs_of_size_1() -> None:
     assert model(torch.ones(5, 4)).shape == (5, 2) and model(torch.ones(0, 4)).shape == (0, 2)
 
 
+class Scaled(nn.Module):
+    def forward(self, x: torch.Tensor, factor: int, *, bias: torch.Tensor, **others: torch.Tensor) -> torch.Tensor:
+        return x * factor + bias + others["offset"]
+
+
+def test_dynamic_shapes_of_all_kinds_of_arguments() -> None:
+    row, n = torch.ones(1), {0: Dim("n")}
+    named = {"bias": row, "offset": torch.ones(())}
+    shapes = {"x": n, "others": {"offset": {}}, "factor": Dim.DYNAMIC, "bias": n}
+    model = pliant.compile(Scaled(), (row, 3), kwargs=named, dynamic_shapes=shapes)
+    for size, factor in ((4, 5), (1, 1), (0, -2)):
+        x, bias = torch.randn(size), torch.randn(size)
+        same_results(model(x, factor, bias=bias, offset=torch.ones(())), x * factor + bias + 1)
+
+
+def test_shapes_of_additional_inputs() -> None:
+    inputs, collection, x = torch.export.AdditionalInputs(), torch.export.ShapesCollection(), torch.ones(3, 4)
+    inputs.add((torch.ones(5, 4),))
+    collection[x] = (Dim.AUTO, Dim.STATIC)
+    for shapes in (inputs, collection):
+        assert pliant.compile(Mlp().eval(), x, dynamic_shapes=shapes)(torch.ones(7, 4)).shape == (7, 2)
+
+
 def test_complex_inputs_and_results() -> None:
     def function(x: torch.Tensor, c: torch.Tensor) -> Any:
         return torch.fft.rfft(x) * c, torch.view_as_real(c), (c * 2j).abs()

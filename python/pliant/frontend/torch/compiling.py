@@ -40,8 +40,8 @@ def compile_torch(program: Any, target: Any, options: dict[str, Any]) -> Model:
     Raises ``TypeError`` for missing example inputs, and ``CompileError`` if torch cannot export the module.
     """
     if isinstance(program, torch.nn.Module):
-        if isinstance(target, tuple | list):
-            options.setdefault("args", tuple(target))
+        if isinstance(target, tuple | list | torch.Tensor):
+            options.setdefault("args", target)
             target = None
         program = export(program, options)
     unknown = [name for name in EXPORT_OPTIONS if name in options]
@@ -68,11 +68,12 @@ def export(module: torch.nn.Module, options: dict[str, Any]) -> ExportedProgram:
     if kwargs is not None and not isinstance(kwargs, Mapping):
         raise TypeError(f"kwargs: expected a dict of example inputs by name, got {type(kwargs).__name__}")
     shapes, strict = options.pop("dynamic_shapes", None), options.pop("strict", False)
+    args, kwargs = tuple(args), dict(kwargs or {})
     if shapes is not None:
-        args, kwargs = enlarged_examples(tuple(args), dict(kwargs or {}), shapes)
+        args, kwargs = enlarged_examples(module, args, kwargs, shapes)
     try:
         with symbolic_steps(), torch.no_grad():
-            return torch.export.export(module, tuple(args), dict(kwargs or {}), dynamic_shapes=shapes, strict=strict)
+            return torch.export.export(module, args, kwargs, dynamic_shapes=shapes, strict=strict)
     except Exception as error:
         raise CompileError(f"torch cannot export {type(module).__name__}: {error}") from error
 
@@ -86,7 +87,7 @@ def describe_symbols(imported: ImportedProgram) -> str:
         if name is None:
             continue
         upper = bounds.upper
-        low = declared_minimum(bounds.lower, has_name=name != symbol.name)
+        low = declared_minimum(symbol.name, name, bounds.lower)
         high = int(upper) if getattr(upper, "is_Integer", False) and int(upper) < 2**48 else "any size"
         lines.append(f"{name}: {low} .. {high}")
     return "\n".join(lines)

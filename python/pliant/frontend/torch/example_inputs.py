@@ -2,54 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+
+from pliant.error import CompileError
 
 TRACED_SIZE = 2
 """The size that replaces a size of 0 or 1 of a dynamic dim. All dims get the same size, since they may have to be equal."""
 
 
-def enlarged_examples(args: tuple[Any, ...], kwargs: dict[str, Any], shapes: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Repeats example inputs along the dims that ``dynamic_shapes`` declares as dynamic and that have size 0 or 1."""
+def enlarged_examples(
+    module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: Any
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Repeats example inputs along the dims that ``dynamic_shapes`` declares as dynamic and that have size 0 or 1.
+
+    Returns the inputs unchanged if their structure does not match that of ``dynamic_shapes``, for which torch has errors. Raises
+    ``CompileError`` for an axis that an example input does not have.
+    """
+    parameters = inspect.signature(module.forward).parameters
+    try:
+        arguments = inspect.signature(module.forward).bind(*args, **kwargs).arguments
+    except TypeError:
+        return args, kwargs
     if isinstance(shapes, Mapping):
-        declared = list(shapes.values())
-        by_name = {name: shapes.get(name) for name in kwargs}
+        declared = dict(shapes)
     elif isinstance(shapes, list | tuple):
-        declared = list(shapes)
-        if len(declared) == 1 and _is_list_of_shapes(declared[0], args):
-            declared = list(declared[0])
-        by_name = dict(zip(kwargs, declared[len(args) :], strict=False))
+        declared = dict(zip(arguments, shapes, strict=False))
     else:
         return args, kwargs
-    new = tuple(_enlarged(a, declared[i] if i < len(declared) else None) for i, a in enumerate(args))
-    return new, {name: _enlarged(v, by_name.get(name)) for name, v in kwargs.items()}
-
-
-def _is_list_of_shapes(declared: Any, args: tuple[Any, ...]) -> bool:
-    """Whether an entry declares the shapes of all arguments: those of a parameter ``*args``."""
-    if not isinstance(declared, list | tuple) or len(declared) != len(args) or not isinstance(args[0], torch.Tensor):
-        return False
-    return any(isinstance(d, Mapping | list | tuple) for d in declared)
+    new_args: list[Any] = []
+    new_kwargs: dict[str, Any] = {}
+    for name, value in arguments.items():
+        kind = parameters[name].kind
+        if kind is inspect.Parameter.VAR_KEYWORD:
+            named = declared.get(name, declared)
+            new_kwargs.update((k, _enlarged(v, named.get(k) if isinstance(named, Mapping) else None)) for k, v in value.items())
+        elif kind is inspect.Parameter.VAR_POSITIONAL:
+            new_args.extend(_enlarged(value, declared.get(name)))
+        elif name in kwargs:
+            new_kwargs[name] = _enlarged(value, declared.get(name))
+        else:
+            new_args.append(_enlarged(value, declared.get(name)))
+    return tuple(new_args), {name: new_kwargs[name] for name in kwargs}
 
 
 def _enlarged(value: Any, declared: Any) -> Any:
-    if declared is None:
-        return value
     if isinstance(value, torch.Tensor):
         return _enlarged_tensor(value, declared)
     if isinstance(value, Mapping) and isinstance(declared, Mapping):
         return type(value)({k: _enlarged(v, declared.get(k)) for k, v in value.items()})  # type: ignore[call-arg]
-    if type(value) in (list, tuple) and isinstance(declared, list | tuple):
-        return type(value)(_enlarged(v, d) for v, d in zip(value, declared, strict=False))
+    if type(value) in (list, tuple) and isinstance(declared, list | tuple) and len(value) == len(declared):
+        return type(value)(map(_enlarged, value, declared))
     return value
 
 
 def _enlarged_tensor(value: torch.Tensor, declared: Any) -> torch.Tensor:
-    entries = declared.items() if isinstance(declared, Mapping) else enumerate(declared)
+    if isinstance(declared, Mapping):
+        entries: Sequence[tuple[Any, Any]] = list(declared.items())
+    elif isinstance(declared, list | tuple):
+        entries = list(enumerate(declared))
+    else:
+        return value
     for axis, entry in entries:
-        if isinstance(axis, int) and _is_dynamic(entry) and value.shape[axis] < TRACED_SIZE:
+        if not isinstance(axis, int) or not _is_dynamic(entry):
+            continue
+        if not -value.ndim <= axis < value.ndim:
+            raise CompileError(f"dynamic_shapes declares axis {axis} of an example input of shape {tuple(value.shape)}")
+        if value.shape[axis] < TRACED_SIZE:
             shape = list(value.shape)
             shape[axis] = TRACED_SIZE
             value = value.expand(shape).contiguous() if value.shape[axis] == 1 else value.new_zeros(shape)
