@@ -246,17 +246,17 @@ def _check_lower_bounds(cx: FunctionImporter, program: ExportedProgram, guarded:
     symbols in guards.
     """
     for symbol, limits in _bounded_symbols(cx, program).items():
-        lower = declared_minimum(limits.lower, has_name=cx.sizes.name(symbol) != symbol)
+        lower = declared_minimum(symbol, cx.sizes.name(symbol), limits.lower)
         if lower and (cx.sizes.name(symbol) != symbol or symbol not in guarded):
             size = cx.sizes.variable(symbol)
             cx.check(size >= lower, f"{size.name} must be at least {lower}")
 
 
-def declared_minimum(lower: Any, has_name: bool) -> int:
-    """The smallest size that a lower bound of torch allows. Bounds up to ``SMALLEST_TRACED_SIZE`` state nothing about dims without a
-    name."""
-    bound = int(lower) if getattr(lower, "is_Integer", False) else 0
-    return bound if has_name or bound > SMALLEST_TRACED_SIZE else 0
+def declared_minimum(symbol: str, name: str, lower: Any) -> int:
+    """The smallest size that the lower bound of a symbol of torch allows. Bounds up to ``SMALLEST_TRACED_SIZE`` state nothing about
+    symbols without a name from the user, unless torch traced no size for them (``u0``)."""
+    bound = max(int(lower), 0) if getattr(lower, "is_Integer", False) else 0
+    return bound if bound > SMALLEST_TRACED_SIZE or name != symbol or symbol.startswith("u") else 0
 
 
 def _ordered_results(imported: ImportedProgram, values: list[Any]) -> list[Any]:

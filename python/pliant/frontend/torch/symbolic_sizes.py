@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pliant import tir
 from pliant.error import UnsupportedError
+from pliant.frontend.torch.float_factors import quotient_of
 
 if TYPE_CHECKING:
     import sympy
@@ -82,7 +83,7 @@ class SymbolicSizes:
         if name in ("BooleanTrue", "BooleanFalse"):
             return bool(expr)
         if name in ROUNDINGS:
-            return ROUNDINGS[name](*self._quotient(expr.args[0]))
+            return self._rounded(name, expr.args[0])
         if name == "Pow" or name == "PowByNatural":
             base, exponent = expr.args
             if getattr(exponent, "is_Integer", False) and int(exponent) >= 0:  # type: ignore[call-overload]
@@ -91,6 +92,19 @@ class SymbolicSizes:
         if rule is None:
             raise UnsupportedError(f"the size expression {expr} is not supported (function {name})")
         return rule(*(self.convert(a) for a in expr.args))
+
+    def _rounded(self, rounding: str, expr: sympy.Basic) -> Size:
+        """Rounds a float expression to a size."""
+        if rounding == "TruncToInt" and getattr(expr, "is_nonnegative", False):
+            rounding = "FloorToInt"
+        floats = [a for a in expr.args if getattr(a, "is_Float", False)]
+        if type(expr).__name__ == "Mul" and len(floats) == 1 and len(expr.args) == 2:
+            p, q = quotient_of(float(floats[0]), rounding)
+            size = next(a for a in expr.args if a not in floats)
+            numerator, denominator = self._quotient(size)
+            if isinstance(denominator, int) and denominator == 1:
+                return ROUNDINGS[rounding](numerator * p, q)
+        return ROUNDINGS[rounding](*self._quotient(expr))
 
     def _quotient(self, expr: sympy.Basic) -> tuple[Size, Size]:
         """Converts a float expression over sizes to an exact quotient of two size expressions with a positive divisor."""
@@ -132,7 +146,7 @@ def _floor(numerator: Size, denominator: Size) -> Size:
 def _truncate(numerator: Size, denominator: Size) -> Size:
     if isinstance(denominator, int) and denominator == 1:
         return numerator
-    return tir.truncdiv(_expr(numerator), denominator)
+    return tir.Select(_expr(numerator) >= 0, numerator // denominator, -((-numerator) // denominator))
 
 
 def _ceil(numerator: Size, denominator: Size) -> Size:

@@ -96,7 +96,10 @@ def split_sections(cx: FunctionImporter, x: Any, sizes: Sequence[Any], dim: int 
 
 
 def split(cx: FunctionImporter, x: Any, size: Any, dim: int = 0) -> Any:
-    """Converts ``split``, ``chunk`` and ``tensor_split``. The sizes are those of the results, which torch inferred."""
+    """Splits into the number of parts that torch inferred. With fewer elements, torch returns fewer parts."""
+    total, last = cx.shape(x)[cx.axis(x, dim)], cx.sizes.convert(cx.out[-1].shape[dim])
+    if not isinstance(last, int):
+        cx.check(tir.any(last > 0, total.equal(0)), f"the model was traced for {len(cx.out)} parts of a tensor, of which the last is empty")
     return split_sections(cx, x, [], dim)
 
 
@@ -165,8 +168,14 @@ def repeat_interleave(cx: FunctionImporter, x: Any, repeats: Any, dim: int | Non
     return cx.ops.repeat(x, repeats, axis=axis)
 
 
-def squeeze(cx: FunctionImporter, x: Any, *_: Any) -> Any:
-    """Removes dims of size 1 by a reshape to the shape that torch inferred."""
+def squeeze(cx: FunctionImporter, x: Any, dims: Any = None) -> Any:
+    """Removes dims of size 1. torch keeps symbolic dims, so they must not have size 1 at run time."""
+    rank = cx.rank(x)
+    dims = range(rank) if dims is None else dims if isinstance(dims, list) else [dims]
+    sizes = cx.shape(x)
+    for axis in {cx.axis(x, d) for d in dims} if rank else ():
+        if not isinstance(sizes[axis], int):
+            cx.check(tir.Not(sizes[axis].equal(1)), f"squeeze keeps dim {axis} for all sizes, but its size is 1, so torch removes it")
     return cx.ops.reshape(x, cx.out_shape)
 
 
@@ -291,8 +300,11 @@ def channel_shuffle(cx: FunctionImporter, x: Any, groups: int) -> Any:
 
 
 def as_strided(cx: FunctionImporter, x: Any, size: Sequence[Any], stride: Sequence[Any], offset: Any = None) -> Any:
-    """Reads elements of a tensor by their offsets. The operand is contiguous, as all values of a functional graph that Pliant
-    computes."""
+    """Reads elements of a tensor by their offsets, which are those in torch only if the tensor is contiguous there."""
+    assert cx.node is not None
+    meta = cx.node.args[0].meta["val"]  # type: ignore[union-attr]
+    if not meta.is_contiguous():
+        raise UnsupportedError("as_strided of a tensor that is not contiguous is not supported: use slices or transposes")
     flat = cx.ops.flatten(x)
     shape, start = cx.out_shape, 0 if offset is None else offset
 
@@ -318,11 +330,12 @@ def numel(cx: FunctionImporter, x: Any) -> Any:
     return math.prod(cx.shape(x))
 
 
-RESHAPES = """view reshape _unsafe_view _reshape_alias flatten.using_ints unflatten.int view_as reshape_as squeeze squeeze.dim
-squeeze.dims unsqueeze view_copy unsqueeze_copy squeeze_copy squeeze_copy.dim squeeze_copy.dims"""
+RESHAPES = """view reshape _unsafe_view _reshape_alias flatten.using_ints unflatten.int view_as reshape_as unsqueeze view_copy
+unsqueeze_copy"""
 
 TABLE: dict[str, Converter] = {
     **dict.fromkeys(RESHAPES.split(), reshape),
+    **dict.fromkeys("squeeze squeeze.dim squeeze.dims squeeze_copy squeeze_copy.dim squeeze_copy.dims".split(), squeeze),
     **dict.fromkeys("expand expand_copy expand_as broadcast_to".split(), expand),
     **dict.fromkeys("permute permute_copy".split(), permute),
     **dict.fromkeys("transpose.int transpose_copy.int swapaxes swapdims".split(), transpose),
