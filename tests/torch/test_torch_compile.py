@@ -12,6 +12,7 @@ import torch.nn.functional as F  # noqa: N812
 from comparing import same_results
 from torch import nn
 
+from pliant.error import CallError
 from pliant.frontend.torch import any_size
 from pliant.frontend.torch.dynamo_backend import pliant as backend
 from pliant.frontend.torch.dynamo_backend import statistics
@@ -76,6 +77,62 @@ def test_unsupported_operators_run_in_torch() -> None:
         same_results(compiled(x), function(x))
     assert statistics.islands == before + 1
     assert any("special_airy_ai" in str(w.message) for w in caught)
+
+
+@torch.library.custom_op("pliant_tests::scale_", mutates_args=("x",))
+def scale_in_place(x: torch.Tensor, factor: int) -> torch.Tensor:
+    x.mul_(factor)
+    return x.sum().reshape(1)
+
+
+@scale_in_place.register_fake
+def _(x: torch.Tensor, factor: int) -> torch.Tensor:
+    return x.new_empty(1)
+
+
+def test_custom_operators_that_mutate_inputs_run_in_torch() -> None:
+    compiled = torch.compile(lambda x: (scale_in_place(x[1:], 3), x + 1), backend=backend, dynamic=True)
+    for n in (3, 5):
+        x = torch.ones(n)
+        expected = torch.tensor([1.0] + [3.0] * (n - 1))
+        same_results(compiled(x), (torch.tensor([3.0 * (n - 1)]), expected + 1))
+        same_results(x, expected)
+
+
+def test_complex_tensors() -> None:
+    def function(x: torch.Tensor, c: torch.Tensor) -> Any:
+        return torch.fft.fft(x), c * 2j, c, torch.linalg.eigvals(x.outer(x)), c.imag + x
+
+    compiled = torch.compile(function, backend=backend, dynamic=True)
+    for n in (3, 4):
+        x, c = torch.randn(n), torch.randn(n, dtype=torch.complex64).conj()
+        same_results(compiled(x, c), function(x, c))
+
+
+def test_gradients_of_complex_tensors() -> None:
+    def gradient(function: Any, x: torch.Tensor) -> torch.Tensor:
+        return torch.autograd.grad((function(x) * x).abs().sum(), x)[0]
+
+    x = torch.randn(4, dtype=torch.complex64, requires_grad=True)
+    same_results(gradient(torch.compile(torch.fft.fft, backend=backend, dynamic=True), x), gradient(torch.fft.fft, x))
+
+
+def test_tensors_outside_of_memory() -> None:
+    with pytest.raises(CallError, match="on the device meta"):
+        torch.compile(lambda x: x * 2, backend=backend)(torch.ones(3, device="meta"))
+
+
+def test_options() -> None:
+    def run(**settings: Any) -> torch.Tensor:
+        torch._dynamo.reset()
+        return torch.compile(lambda x: x + 1, backend=backend, **settings)(torch.ones(2))
+
+    assert run(options={"threads": 1, "opt_level": 0}).tolist() == [2.0, 2.0]
+    assert run(mode="default").tolist() == [2.0, 2.0]
+    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match="did you mean 'threads'"):
+        run(options={"thread": 1})
+    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match="no mode 'max-autotune'"):
+        run(mode="max-autotune")
 
 
 class ConvNet(nn.Module):

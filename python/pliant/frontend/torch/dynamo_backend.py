@@ -25,7 +25,7 @@ from pliant.frontend.torch.function_importer import FunctionImporter
 from pliant.frontend.torch.graph_import import import_nodes, result_expr
 from pliant.frontend.torch.ops import is_supported
 from pliant.frontend.torch.symbolic_sizes import SymbolicSizes
-from pliant.frontend.torch.torch_model import as_tensor
+from pliant.frontend.torch.torch_model import as_tensor, shared
 from pliant.frontend.torch.unsupported import Problems
 
 
@@ -51,13 +51,22 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     return {target: rule for target, rule in all_decompositions().items() if not is_supported(target)}
 
 
-def pliant(module: torch.fx.GraphModule, example_inputs: Sequence[Any], **options: Any) -> Callable[..., Any]:
-    """Compiles a graph of Dynamo for inference or training. ``options`` are those of ``pliant.compile``."""
+def pliant(
+    module: torch.fx.GraphModule, example_inputs: Sequence[Any], *, options: dict[str, Any] | None = None, mode: str | None = None
+) -> Callable[..., Any]:
+    """Compiles a graph of Dynamo for inference or training. ``options`` are those of ``pliant.compile``.
+
+    Raises ``ValueError`` for a ``mode``, which only inductor has.
+    """
     from torch._dynamo.backends.common import aot_autograd
+
+    if mode not in (None, "default"):
+        raise ValueError(f"the backend pliant has no mode {mode!r}: pass options of pliant.compile, as in options={{'threads': 1}}")
+    settings = dict(options or {})
 
     def compiler(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         with unset_fake_temporarily():  # Constants are real tensors.
-            return compile_graph(graph, options)
+            return compile_graph(graph, settings)
 
     backend = aot_autograd(fw_compiler=compiler, bw_compiler=compiler, inference_compiler=compiler, decompositions=decompositions())
     return backend(module, example_inputs)  # type: ignore[no-any-return]
@@ -81,7 +90,8 @@ def compile_graph(graph: torch.fx.GraphModule, options: dict[str, Any]) -> Calla
     statistics.compilations += 1
     _report_islands(cx)
     model = Model(compile_module(to_dataflow(builder.get()), None, dict(options)))
-    return _boxed(model, used, plan)
+    inputs = [(i, placeholders[i].name, _is_complex(placeholders[i])) for i in used]
+    return _boxed(model, inputs, plan)
 
 
 def _parameter(cx: FunctionImporter, node: torch.fx.Node) -> Any:
@@ -97,8 +107,13 @@ def _parameter(cx: FunctionImporter, node: torch.fx.Node) -> Any:
     return None
 
 
+def _is_complex(node: Any) -> bool:
+    meta = node.meta.get("val") if isinstance(node, torch.fx.Node) else None
+    return isinstance(meta, torch.Tensor) and meta.is_complex()
+
+
 Source = tuple[str, Any]
-"""Where a result comes from: ``("argument", i)``, ``("result", i)`` or ``("constant", value)``."""
+"""Where a result comes from: ``("argument", i)``, ``("result", i)``, ``("complex", i)`` for pairs of numbers, or ``("constant", value)``."""
 
 
 def _results(graph: torch.fx.GraphModule, placeholders: list[torch.fx.Node], values: list[Any]) -> tuple[list[Source], list[Any]]:
@@ -113,17 +128,19 @@ def _results(graph: torch.fx.GraphModule, placeholders: list[torch.fx.Node], val
         elif value is None or isinstance(value, bool | int | float):
             plan.append(("constant", value))
         else:
-            plan.append(("result", len(results)))
+            plan.append(("complex" if _is_complex(node) else "result", len(results)))
             results.append(value)
     return plan, results
 
 
-def _boxed(model: Model, used: list[int], plan: list[Source]) -> Callable[..., Any]:
+def _boxed(model: Model, inputs: list[tuple[int, str, bool]], plan: list[Source]) -> Callable[..., Any]:
+    """The function that runs a model. ``inputs`` are its arguments: position, name, and whether it is complex."""
+
     def run(arguments: list[Any]) -> list[Any]:
-        values = [arguments[i] for i in used]
+        values = [shared(arguments[i], name, is_complex) for i, name, is_complex in inputs]
         kept = {i: arguments[i] for kind, i in plan if kind == "argument"}
         arguments.clear()
-        outputs = model(*(v.detach() if isinstance(v, torch.Tensor) and v.requires_grad else v for v in values))
+        outputs = model(*values)
         results = []
         for kind, source in plan:
             if kind == "argument":
@@ -131,7 +148,7 @@ def _boxed(model: Model, used: list[int], plan: list[Source]) -> Callable[..., A
             elif kind == "constant":
                 results.append(source)
             else:
-                results.append(as_tensor(outputs[source]))
+                results.append(as_tensor(outputs[source], kind == "complex"))
         return results
 
     run._boxed_call = True  # type: ignore[attr-defined]

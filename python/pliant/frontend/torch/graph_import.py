@@ -100,10 +100,16 @@ def _node_value(cx: FunctionImporter, node: torch.fx.Node) -> Value:
     try:
         return cx.conform(_converted(cx, node), meta)
     except UnsupportedError:
-        if not cx.run_unsupported_in_torch or not isinstance(node.target, torch._ops.OpOverload):
+        if not cx.run_unsupported_in_torch or not _runs_in_torch(node.target):
             raise
         cx.islands.append(node)
-        return cx.conform(call_in_torch(cx, node, pure=not node.target._schema.is_mutable), meta)
+        is_mutable = isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
+        return cx.conform(call_in_torch(cx, node, pure=not is_mutable), meta)
+
+
+def _runs_in_torch(target: Any) -> bool:
+    """Whether torch can run a node outside of the graph: operators, and the functional forms of custom operators that mutate inputs."""
+    return isinstance(target, torch._ops.OpOverload) or str(target).startswith("auto_functionalized")
 
 
 def _converted(cx: FunctionImporter, node: torch.fx.Node) -> Value:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pliant import te, tir
-from pliant.error import UnsupportedError
+from pliant.error import CompileError, UnsupportedError
 from pliant.frontend.torch.function_importer import FunctionImporter
 from pliant.frontend.torch.ops.unary import Converter, identity
 
@@ -304,7 +304,7 @@ def as_strided(cx: FunctionImporter, x: Any, size: Sequence[Any], stride: Sequen
     assert cx.node is not None
     meta = cx.node.args[0].meta["val"]  # type: ignore[union-attr]
     if not meta.is_contiguous():
-        raise UnsupportedError("as_strided of a tensor that is not contiguous is not supported: use slices or transposes")
+        raise CompileError("as_strided of a tensor that is not contiguous is not supported: use slices or transposes")
     flat = cx.ops.flatten(x)
     shape, start = cx.out_shape, 0 if offset is None else offset
 
