@@ -6,6 +6,8 @@ A call refers to a Python function of this process, so a program that contains o
 from __future__ import annotations
 
 import itertools
+import os
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +24,8 @@ from pliant.frontend.torch.function_importer import FunctionImporter, Value
 from pliant.registry import register_func
 
 _numbers = itertools.count()
+_process = uuid.uuid4().hex
+"""Part of the names of functions, so that a program that another process has saved never calls a function of this process."""
 
 
 def _host_function(
@@ -57,7 +61,7 @@ def call_in_torch(cx: FunctionImporter, node: torch.fx.Node, pure: bool) -> Valu
     dynamic = [(i, isinstance(v, Complex)) for i, v in enumerate(flat) if isinstance(v, _relax.Expr | PrimExpr | Complex)]
     operands = [_operand(cx, flat[i]) for i, _ in dynamic]
     constants = [None if isinstance(v, _relax.Expr | PrimExpr | Complex) else v for v in flat]
-    name = f"pliant.torch.call_{next(_numbers)}"
+    name = f"pliant.torch.{_process}.{os.getpid()}.call_{next(_numbers)}"
     register_func(name, _host_function(node.target, spec, constants, dynamic))
     call = relax.op.call_pure_packed if pure else relax.op.call_packed
     return _results(cx, cx.emit(call(name, *operands, sinfo_args=_result_type(cx, cx.out))), cx.out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -29,12 +30,21 @@ class TorchModel(Model):
     that overlaps another one, and otherwise the errors of ``Model``.
     """
 
-    def __new__(cls, executable: Executable, imported: ImportedProgram, shapes: str | None = None) -> TorchModel:
+    buffers: dict[str, torch.Tensor]
+
+    def __new__(cls, executable: Executable, imported: ImportedProgram | None = None, shapes: str | None = None) -> TorchModel:
         return super().__new__(cls, executable, shapes)
 
-    def __init__(self, executable: Executable, imported: ImportedProgram, shapes: str | None = None) -> None:
+    def __init__(self, executable: Executable, imported: ImportedProgram | None = None, shapes: str | None = None) -> None:
+        """``imported`` is ``None`` only for copies, which take over the attributes of another model."""
+        self._shapes = shapes
+        if imported is not None:
+            self._describe(imported)
+
+    def _describe(self, imported: ImportedProgram) -> None:
+        """Stores the arguments, results and buffers of the program."""
         program = imported.program
-        self.buffers: dict[str, torch.Tensor] = {
+        self.buffers = {
             name: program.state_dict.get(name, program.constants.get(name)).detach().clone() for name in imported.state
         }
         self._inputs = imported.inputs
@@ -69,6 +79,23 @@ class TorchModel(Model):
         outputs = [_output(o, results) for o in self._outputs]
         return pytree.tree_unflatten(outputs, self._out_spec)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles the program and the buffers. Machine code is not part of it, so loading compiles the loops again."""
+        return _unpickled, (type(self), self.executable.to_bytes(), self._shapes), self.__dict__
+
+    def __copy__(self) -> TorchModel:
+        """Returns a model that shares the program and the buffers of this one."""
+        return self._with({**self.__dict__, "buffers": dict(self.buffers)})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TorchModel:
+        """Returns a model with buffers of its own. Both share the program."""
+        return self._with({**self.__dict__, "buffers": copy.deepcopy(self.buffers, memo)})
+
+    def _with(self, attributes: dict[str, Any]) -> TorchModel:
+        model = type(self)(self.executable, None, self._shapes)
+        model.__dict__.update(attributes)
+        return model
+
     def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         if self._takes_tensors_only and not kwargs and len(args) == len(self._argument_names):
             if all(isinstance(a, torch.Tensor | np.ndarray) for a in args):
@@ -91,6 +118,10 @@ class TorchModel(Model):
                 overwritten.copy_(value)
         else:
             np.copyto(overwritten, np.asarray(value))
+
+
+def _unpickled(cls: type[TorchModel], program: bytes, shapes: str | None) -> TorchModel:
+    return cls(Executable.from_bytes(program), None, shapes)
 
 
 def _output(output: Output, results: list[Any]) -> Any:
