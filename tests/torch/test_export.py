@@ -129,6 +129,13 @@ def test_item() -> None:
         model(torch.ones(2), torch.tensor(11))
 
 
+def test_assertions_about_values() -> None:
+    model = pliant.compile(Function(lambda x: (torch._assert_async(x.sum() > 0, "the sum {x}"), x + 1)[1]), (torch.ones(2),))
+    same_results(model(torch.ones(2)), torch.full((2,), 2.0))
+    with pytest.raises(pliant.error.AssertionFailed, match="the sum {x}"):
+        model(-torch.ones(2))
+
+
 def test_branch_on_a_size_becomes_a_check() -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
         if x.shape[0] % 3 == 2:

@@ -59,9 +59,8 @@ def export(module: torch.nn.Module, options: dict[str, Any]) -> ExportedProgram:
     Raises ``TypeError`` for missing example inputs, and ``CompileError`` with torch's reason if torch cannot export the module.
     """
     if "args" not in options and "kwargs" not in options:
-        raise TypeError(
-            f"{type(module).__name__} is a torch module: pass example inputs, as in pliant.compile(module, (x,), dynamic_shapes=...)"
-        )
+        example = "pliant.compile(module, (x,), dynamic_shapes=...)"
+        raise TypeError(f"{type(module).__name__} is a torch module: pass example inputs, as in {example}")
     args, kwargs = options.pop("args", ()), options.pop("kwargs", None)
     if isinstance(args, torch.Tensor) or not isinstance(args, Sequence):
         args = (args,)

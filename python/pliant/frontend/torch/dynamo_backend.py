@@ -113,7 +113,8 @@ def _is_complex(node: Any) -> bool:
 
 
 Source = tuple[str, Any]
-"""Where a result comes from: ``("argument", i)``, ``("result", i)``, ``("complex", i)`` for pairs of numbers, or ``("constant", value)``."""
+"""Where a result comes from: ``("argument", i)``, ``("result", i)``, ``("constant", value)``, or ``("complex", i)`` for a complex
+result, which the program returns as pairs of numbers."""
 
 
 def _results(graph: torch.fx.GraphModule, placeholders: list[torch.fx.Node], values: list[Any]) -> tuple[list[Source], list[Any]]:

@@ -242,8 +242,8 @@ def _upper_bounds(cx: FunctionImporter, program: ExportedProgram) -> dict[str, i
 def _check_lower_bounds(cx: FunctionImporter, program: ExportedProgram, guarded: set[str]) -> None:
     """Checks the declared lower bounds of dims.
 
-    torch raises the lower bound of a dim without a name to 2, and because of guards, which are checked on their own: ``guarded`` are the
-    symbols in guards.
+    torch raises the lower bound of a dim without a name to 2, and because of guards, which are checked on their own: ``guarded`` are
+    the symbols in guards.
     """
     for symbol, limits in _bounded_symbols(cx, program).items():
         lower = declared_minimum(symbol, cx.sizes.name(symbol), limits.lower)

@@ -21,7 +21,7 @@ DOUBLE_ROUNDINGS = {"FloorToInt": np.floor, "TruncToInt": np.trunc, "CeilToInt":
 
 @lru_cache(maxsize=256)
 def quotient_of(factor: float, rounding: str) -> tuple[int, int]:
-    """The simplest quotient ``p / q`` for which rounding ``n * p / q`` equals the computation with doubles, for all sizes that are checked.
+    """The simplest quotient ``p / q`` for which rounding ``n * p / q`` equals the computation with doubles, for all checked sizes.
 
     Raises ``UnsupportedError`` if there is none with a small divisor.
     """
@@ -31,7 +31,8 @@ def quotient_of(factor: float, rounding: str) -> tuple[int, int]:
         quotient = Fraction(factor).limit_denominator(10**digits)
         if np.array_equal(_rounded(sizes * quotient.numerator, quotient.denominator, rounding), expected):
             return quotient.numerator, quotient.denominator
-    raise UnsupportedError(f"a size times {factor} depends on the rounding of floats ({rounding}): use a factor of few bits, such as 0.5")
+    problem = f"a size times {factor} depends on the rounding of floats ({rounding})"
+    raise UnsupportedError(f"{problem}: use a factor of few bits, such as 0.5")
 
 
 def _rounded(numerator: np.ndarray, divisor: int, rounding: str) -> np.ndarray:

@@ -22,8 +22,6 @@ IGNORED = frozenset(
         "aten._assert_tensor_metadata.default",
         "aten.sym_constrain_range.default",
         "aten.sym_constrain_range_for_size.default",
-        "aten._assert_async.msg",
-        "aten._functional_assert_async.msg",
     }
 )
 """Operators without results that only state what torch has checked or inferred."""
@@ -33,7 +31,7 @@ NO_CONVERTER = "there is no conversion of this operator"
 
 
 def is_missing(node: torch.fx.Node) -> bool:
-    """Whether a node has an operator without a converter. Nodes that compute sizes need none: their symbolic values replace them."""
+    """Whether a node has an operator without a converter. Nodes that compute sizes need none, since their values are symbolic."""
     if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
         return False
     if isinstance(node.meta.get("val"), int | torch.SymInt | torch.SymBool | torch.SymFloat):
@@ -108,7 +106,7 @@ def _node_value(cx: FunctionImporter, node: torch.fx.Node) -> Value:
 
 
 def _runs_in_torch(target: Any) -> bool:
-    """Whether torch can run a node outside of the graph: operators, and the functional forms of custom operators that mutate inputs."""
+    """Whether torch can run a node by itself: operators, and the functional forms of custom operators that mutate inputs."""
     return isinstance(target, torch._ops.OpOverload) or str(target).startswith("auto_functionalized")
 
 

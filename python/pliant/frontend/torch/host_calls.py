@@ -31,8 +31,8 @@ _process = uuid.uuid4().hex
 def _host_function(
     target: Any, spec: pytree.TreeSpec, constants: list[Any], dynamic: list[tuple[int, bool]]
 ) -> Callable[..., Any]:
-    """The function that runs an operator. Its arguments replace the dynamic ones among the flattened arguments of the node: positions,
-    and whether they are complex."""
+    """The function that runs an operator. Its arguments replace the dynamic ones among the flattened arguments of the node, whose
+    positions ``dynamic`` has, and whether they are complex."""
 
     def run(*values: Any) -> Any:
         flat = list(constants)

@@ -1,7 +1,7 @@
 """The guards of programs that ``torch.export.load`` returned.
 
-A saved program has no record of its symbols, but the text of its guards: ``L['x'].size()[0] > 4``, where ``L['x']`` is an argument of
-the exported module.
+A saved program has no record of its symbols, but the text of its guards: ``L['x'].size()[0] > 4``, where ``L['x']`` is an argument
+of the exported module.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from pliant.frontend.torch.function_importer import FunctionImporter
 
 _INFERENCE = re.compile(
-    r"torch/(_refs|_prims|_prims_common|_meta_registrations|_subclasses|fx|_decomp|_functorch|export|_export|nn/modules/module\.py)\b"
+    r"torch/(_refs|_prims|_prims_common|_meta_registrations|_subclasses|fx|_decomp|_functorch|export|_export"
+    r"|nn/modules/module\.py)\b"
 )
 """The files of torch that infer shapes and strides, and the frame that stands for its native code."""
 

@@ -23,6 +23,7 @@ from pliant.frontend.torch.ops import (
     factorizations,
     indexing,
     linear_algebra,
+    lookup,
     normalization,
     pooling,
     random,
@@ -35,6 +36,7 @@ from pliant.frontend.torch.ops import (
     special,
     spectral,
     unary,
+    value_checks,
 )
 
 Converter = Callable[..., Any]
@@ -53,6 +55,8 @@ FAMILIES = (
     attention,
     recurrent,
     indexing,
+    lookup,
+    value_checks,
     creation,
     factorizations,
     random,

@@ -51,8 +51,8 @@ def _weight_gradient(cx: FunctionImporter, grad: Any, x: Any, weight: Any, setti
 
 
 def convolution_backward(
-    cx: FunctionImporter, grad: Any, x: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
-    output_padding: Any, groups: int, output_mask: Sequence[bool],
+    cx: FunctionImporter, grad: Any, x: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any, dilation: Any,
+    transposed: bool, output_padding: Any, groups: int, output_mask: Sequence[bool],
 ) -> Any:  # fmt: skip
     """Converts ``convolution_backward`` to three gradients, which are ``None`` if ``output_mask`` excludes them."""
     dims = cx.rank(weight) - 2
@@ -98,7 +98,8 @@ def adaptive_max_pool_backward(cx: FunctionImporter, grad: Any, x: Any, indices:
 
 
 def avg_pool_backward(
-    cx: FunctionImporter, grad: Any, x: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool, include_pad: bool, divisor: Any
+    cx: FunctionImporter, grad: Any, x: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool, include_pad: bool,
+    divisor: Any,
 ) -> Any:
     """Each element sums the gradients of the windows that contain it, divided by the number of elements of the window."""
     kernel, padding = per_dim(kernel, 2), per_dim(padding, 2)

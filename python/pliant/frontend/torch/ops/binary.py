@@ -346,7 +346,12 @@ TABLE: dict[str, Converter] = {
     **_overloads("xlogy", xlogy, "Tensor Scalar_Self Scalar_Other"),
     **_overloads("special_xlogy", xlogy, "default other_scalar self_scalar"),
     "ldexp.Tensor": ldexp,
-    **{f"{name}.{o}": _operator(rule) for rule, names in COMPARISONS.items() for name in names.split() for o in ("Tensor", "Scalar")},
+    **{
+        f"{name}.{operand}": _operator(rule)
+        for rule, names in COMPARISONS.items()
+        for name in names.split()
+        for operand in ("Tensor", "Scalar")
+    },
     **_overloads("bitwise_and", _bitwise("bitwise_and", "logical_and"), "Tensor Scalar Scalar_Tensor"),
     **_overloads("__and__", _bitwise("bitwise_and", "logical_and")),
     **_overloads("bitwise_or", _bitwise("bitwise_or", "logical_or"), "Tensor Scalar Scalar_Tensor"),

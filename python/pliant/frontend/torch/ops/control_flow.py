@@ -133,11 +133,14 @@ def _loop_over_slices(cx: FunctionImporter, graph: Any, init: list[Any], xs: lis
         following = inner.ops.add(params[0], inner.tensor(1, "int64"))
         return relax.Tuple([following, *values[: len(carried)], *new, *others])
 
-    functions = [_state_function(cx, state, cx.fresh_function_name(n), rule) for n, rule in (("scan_condition", test), ("scan_body", step))]
+    rules = (("scan_condition", test), ("scan_body", step))
+    functions = [_state_function(cx, state, cx.fresh_function_name(name), rule) for name, rule in rules]
     return cx.fields(cx.emit(relax.op.while_loop(*functions, *state)))[1 : firsts[2]]
 
 
-def _state_function(cx: FunctionImporter, state: list[Any], name: str, results: Callable[[FunctionImporter, list[Any]], Any]) -> Any:
+def _state_function(
+    cx: FunctionImporter, state: list[Any], name: str, results: Callable[[FunctionImporter, list[Any]], Any]
+) -> Any:
     """A private function of values of the same types, with size variables of its own."""
     builder = relax.BlockBuilder(cx.builder.get())
     inner = FunctionImporter(builder, SymbolicSizes(), cx.problems)

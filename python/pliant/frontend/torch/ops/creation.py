@@ -118,7 +118,8 @@ def copy(cx: FunctionImporter, x: Any, source: Any, *_: Any) -> Any:
 
 TABLE: dict[str, Converter] = {
     **dict.fromkeys(
-        "zeros zeros_like new_zeros empty.memory_format empty_like new_empty empty_strided new_empty_strided empty_permuted zero".split(),
+        """zeros zeros_like new_zeros empty.memory_format empty_like new_empty empty_strided new_empty_strided empty_permuted
+        zero""".split(),
         _constant_filled(0),
     ),
     **dict.fromkeys("ones ones_like new_ones".split(), _constant_filled(1)),

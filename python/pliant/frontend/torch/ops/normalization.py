@@ -25,8 +25,9 @@ def _reshaped(cx: FunctionImporter, x: Any, rank: int) -> Any:
     return cx.ops.reshape(x, [1, -1] + [1] * (rank - 2))
 
 
-def layer_norm(cx: FunctionImporter, x: Any, shape: Sequence[Any], weight: Any = None, bias: Any = None, eps: float = 1e-5, *_: Any) -> Any:
-    """Converts ``layer_norm`` over the last ``len(shape)`` dims. Absent parameters are constants of 1 and 0."""
+def layer_norm(
+    cx: FunctionImporter, x: Any, shape: Sequence[Any], weight: Any = None, bias: Any = None, eps: float = 1e-5, *_: Any
+) -> Any:
     axes = list(range(cx.rank(x) - len(shape), cx.rank(x)))
     sizes = [cx.shape(x)[a] for a in axes]
     dtype = cx.dtype(x)
@@ -136,7 +137,8 @@ def _blend(cx: FunctionImporter, old: Any, new: Any, momentum: float) -> Any:
 
 
 def batch_norm(
-    cx: FunctionImporter, x: Any, weight: Any, bias: Any, mean: Any, variance: Any, training: bool, momentum: float, eps: float, *_: Any
+    cx: FunctionImporter, x: Any, weight: Any, bias: Any, mean: Any, variance: Any, training: bool, momentum: float, eps: float,
+    *_: Any,
 ) -> Any:
     """Converts ``batch_norm``. Training uses the statistics of the batch, and does not update the moving ones."""
     if training:
@@ -171,7 +173,8 @@ def native_batch_norm_no_stats(
 
 
 def instance_norm(
-    cx: FunctionImporter, x: Any, weight: Any, bias: Any, mean: Any, variance: Any, use_input_stats: bool, momentum: float, eps: float,
+    cx: FunctionImporter, x: Any, weight: Any, bias: Any, mean: Any, variance: Any, use_input_stats: bool, momentum: float,
+    eps: float,
     *_: Any,
 ) -> Any:  # fmt: skip
     """Converts ``instance_norm``. Moving statistics are used without ``use_input_stats``, and are never updated."""

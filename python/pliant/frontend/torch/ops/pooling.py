@@ -45,7 +45,8 @@ def _avg_pool(dims: int) -> Converter:
     """The converter of average pooling. ``divisor`` replaces the number of elements of a window, but not with ``ceil_mode``."""
 
     def convert(
-        cx: FunctionImporter, x: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool, include_pad: bool, divisor: Any = None
+        cx: FunctionImporter, x: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool, include_pad: bool,
+        divisor: Any = None,
     ) -> Any:
         kernel = per_dim(kernel, dims)
         settings = {

@@ -10,7 +10,9 @@ from pliant.frontend.torch.function_importer import FunctionImporter
 from pliant.frontend.torch.ops.unary import Converter
 
 
-def _resize(cx: FunctionImporter, x: Any, dims: int, method: str, mode: str, rounding: str, scales: Sequence[float | None] | None) -> Any:
+def _resize(
+    cx: FunctionImporter, x: Any, dims: int, method: str, mode: str, rounding: str, scales: Sequence[float | None] | None
+) -> Any:
     """Resizes the last dims to the shape that torch inferred. ``scales`` are the ratios of sizes before rounding."""
     target = cx.out_shape[2:]
     given = None if scales is None or any(s is None for s in scales) else [float(s) for s in scales]  # type: ignore[arg-type]

@@ -30,7 +30,8 @@ def _extremum(largest: bool) -> Converter:
         dtype = cx.dtype(x)
         x = cx.cast(x, "uint8") if dtype == "bool" else x
         moved = [axis, *(i for i in range(rank) if i != axis)]
-        values, indices = cx.te(lambda a: _scan_extremum(a, largest), cx.ops.permute_dims(x, moved), primfunc_name_hint="cumulative_extremum")
+        slices = cx.ops.permute_dims(x, moved)
+        values, indices = cx.te(lambda a: _scan_extremum(a, largest), slices, primfunc_name_hint="cumulative_extremum")
         back = [moved.index(i) for i in range(rank)]
         return cx.cast(cx.ops.permute_dims(values, back), dtype), cx.ops.permute_dims(indices, back)
 

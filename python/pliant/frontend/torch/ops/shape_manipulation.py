@@ -99,7 +99,8 @@ def split(cx: FunctionImporter, x: Any, size: Any, dim: int = 0) -> Any:
     """Splits into the number of parts that torch inferred. With fewer elements, torch returns fewer parts."""
     total, last = cx.shape(x)[cx.axis(x, dim)], cx.sizes.convert(cx.out[-1].shape[dim])
     if not isinstance(last, int):
-        cx.check(tir.any(last > 0, total.equal(0)), f"the model was traced for {len(cx.out)} parts of a tensor, of which the last is empty")
+        message = f"the model was traced for {len(cx.out)} parts of a tensor, of which the last is empty"
+        cx.check(tir.any(last > 0, total.equal(0)), message)
     return split_sections(cx, x, [], dim)
 
 
@@ -147,7 +148,8 @@ def _roll_dim(cx: FunctionImporter, x: Any, shift: Any, axis: int) -> Any:
         return x
 
     def compute(a: Any) -> Any:
-        return te.compute(a.shape, lambda *i: a(*i[:axis], te.floormod(i[axis] - shift, a.shape[axis]), *i[axis + 1 :]), name="roll")
+        size = a.shape[axis]
+        return te.compute(a.shape, lambda *i: a(*i[:axis], te.floormod(i[axis] - shift, size), *i[axis + 1 :]), name="roll")
 
     return cx.te(compute, x, primfunc_name_hint="roll")
 
@@ -175,7 +177,8 @@ def squeeze(cx: FunctionImporter, x: Any, dims: Any = None) -> Any:
     sizes = cx.shape(x)
     for axis in {cx.axis(x, d) for d in dims} if rank else ():
         if not isinstance(sizes[axis], int):
-            cx.check(tir.Not(sizes[axis].equal(1)), f"squeeze keeps dim {axis} for all sizes, but its size is 1, so torch removes it")
+            message = f"squeeze keeps dim {axis} for all sizes, but its size is 1, so torch removes it"
+            cx.check(tir.Not(sizes[axis].equal(1)), message)
     return cx.ops.reshape(x, cx.out_shape)
 
 
@@ -256,7 +259,10 @@ def diagonal_scatter(cx: FunctionImporter, x: Any, source: Any, offset: int = 0,
         inside = tir.all((i[second] - column).equal(position), position >= 0, position < s.shape[-1])
         return te.if_then_else(inside, s(*rest, position), a(*i))
 
-    return cx.te(lambda a, s: te.compute(a.shape, lambda *i: element(a, s, *i), name="diagonal_scatter"), x, cx.cast(source, cx.dtype(x)))
+    def compute(a: Any, s: Any) -> Any:
+        return te.compute(a.shape, lambda *i: element(a, s, *i), name="diagonal_scatter")
+
+    return cx.te(compute, x, cx.cast(source, cx.dtype(x)))
 
 
 def select_scatter(cx: FunctionImporter, x: Any, source: Any, dim: int, index: Any) -> Any:
@@ -267,8 +273,9 @@ def select_scatter(cx: FunctionImporter, x: Any, source: Any, dim: int, index: A
     return cx.ops.slice_scatter(x, source, position, position + 1, 1, axis=axis)
 
 
-def slice_scatter(cx: FunctionImporter, x: Any, source: Any, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1) -> Any:
-    """Converts ``slice_scatter``. A ``source`` of the shape of ``x`` replaces all of it."""
+def slice_scatter(
+    cx: FunctionImporter, x: Any, source: Any, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1
+) -> Any:
     axis = cx.axis(x, dim)
     size = cx.shape(x)[axis]
     end = size if end is None or (isinstance(end, int) and end >= UNBOUNDED) else end

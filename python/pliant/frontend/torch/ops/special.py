@@ -393,7 +393,9 @@ TABLE: dict[str, Converter] = {
     "special_modified_bessel_k1": modified_second(1, scaled=False),
     "special_scaled_modified_bessel_k0": modified_second(0, scaled=True),
     "special_scaled_modified_bessel_k1": modified_second(1, scaled=True),
-    **dict.fromkeys("special_spherical_bessel_j0 prims.spherical_bessel_j0.default".split(), _wide(_spherical, "spherical_bessel_j0")),
+    **dict.fromkeys(
+        "special_spherical_bessel_j0 prims.spherical_bessel_j0.default".split(), _wide(_spherical, "spherical_bessel_j0")
+    ),
     **_polynomial_table(),
 }
 """The converters of this family."""

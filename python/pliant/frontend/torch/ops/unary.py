@@ -52,7 +52,8 @@ def _const(value: float, like: Any) -> Any:
 
 def _expm1(x: Any) -> Any:
     # exp(x) - 1 cancels near 0; this product does not.
-    return tir.if_then_else(tir.abs(x) < _const(1.0, x), te.tanh(x * _const(0.5, x)) * (te.exp(x) + _const(1.0, x)), te.exp(x) - _const(1.0, x))
+    one, half = _const(1.0, x), _const(0.5, x)
+    return tir.if_then_else(tir.abs(x) < one, te.tanh(x * half) * (te.exp(x) + one), te.exp(x) - one)
 
 
 def _polynomial(x: Any, coefficients: tuple[float, ...]) -> Any:
@@ -167,7 +168,8 @@ def nan_to_num(cx: FunctionImporter, x: Any, nan: Any, posinf: Any, neginf: Any)
 
     limits = torch.finfo(torch_dtype(dtype))
     x = cx.ops.where(cx.ops.isnan(x), cx.tensor(0.0 if nan is None else nan, dtype), x)
-    for infinity, value in ((math.inf, limits.max if posinf is None else posinf), (-math.inf, limits.min if neginf is None else neginf)):
+    largest, smallest = limits.max if posinf is None else posinf, limits.min if neginf is None else neginf
+    for infinity, value in ((math.inf, largest), (-math.inf, smallest)):
         x = cx.ops.where(cx.ops.equal(x, cx.tensor(infinity, dtype)), cx.tensor(value, dtype), x)
     return x
 
@@ -357,6 +359,8 @@ TABLE: dict[str, Converter] = {
     "softshrink": softshrink,
     **_names("logit special_logit", logit),
     "glu": glu,
-    **_names("alias detach lift_fresh_copy lift_fresh clone positive contiguous conj_physical resolve_conj resolve_neg real", identity),
+    **_names(
+        "alias detach lift_fresh_copy lift_fresh clone positive contiguous conj_physical resolve_conj resolve_neg real", identity
+    ),
 }
 """The converters of this family."""
