@@ -124,12 +124,18 @@ class ModelFile:
             return self._compiled[variant]
 
     def write(self, path: str) -> None:
-        """Writes the model as it was passed. Weights in other files stay where they are."""
-        if isinstance(self._source, bytes):
-            with open(path, "wb") as file:
-                file.write(self._source)
-        elif not (os.path.exists(path) and os.path.samefile(self._source, path)):
-            shutil.copyfile(self._source, path)
+        """Writes the model as it was passed. Weights in other files stay where they are.
+
+        Raises ``InvalidArgument``, as ONNX Runtime, if the file cannot be written.
+        """
+        try:
+            if isinstance(self._source, bytes):
+                with open(path, "wb") as file:
+                    file.write(self._source)
+            elif not (os.path.exists(path) and os.path.samefile(self._source, path)):
+                shutil.copyfile(self._source, path)
+        except OSError as e:
+            raise InvalidArgument(f"SystemError : {e.errno} (the optimized model cannot be written: {e})") from e
 
     def _import(self, variant: Variant) -> Imported:
         """Imports the model. If initializers are replaced, all of them are parameters of the function."""

@@ -265,6 +265,13 @@ def test_optimized_model(ort: ModuleType, tmp_path: pathlib.Path) -> None:
         assert session.run(["w"], {"in/x": [[1, 2]], "in.y": [[3, 4]]})[0].tolist() == [[-4, -6]]
 
 
+def test_optimized_model_that_cannot_be_written(ort: ModuleType, state: ModuleType, tmp_path: pathlib.Path) -> None:
+    options = ort.SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / "missing" / "model.onnx")
+    with pytest.raises(state.InvalidArgument, match="SystemError : 2"):
+        ort.InferenceSession(MODEL, options)
+
+
 def _model_with_options(text: str) -> bytes:
     from onnx import load_model_from_string
 
