@@ -146,14 +146,16 @@ def shared(x: Any, name: str, is_complex: bool) -> Any:
     """
     if not isinstance(x, torch.Tensor):
         return x
-    if x.layout is not torch.strided or not x.device.type == "cpu":
+    if x.layout is not torch.strided or not x.is_cpu:
         is_strided = x.layout is torch.strided
         what = f"on the device {x.device}: move it with .cpu()" if is_strided else f"of layout {x.layout}: use .to_dense()"
         raise CallError(f"the argument {name} is a tensor {what}")
     if x.is_complex() is not is_complex:
         raise DTypeError(f"the argument {name} must be a {'complex' if is_complex else 'real'} tensor, but its type is {x.dtype}")
     x = x.detach() if x.requires_grad else x
-    return torch.view_as_real(x.resolve_conj()) if is_complex else x.resolve_neg()
+    if is_complex:
+        return torch.view_as_real(x.resolve_conj())
+    return x.resolve_neg() if x.is_neg() else x
 
 
 def as_tensor(value: Any, is_complex: bool = False) -> Any:
