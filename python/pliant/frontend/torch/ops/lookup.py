@@ -63,16 +63,19 @@ def histogram_of_counts(cx: FunctionImporter, x: Any, bins: int = 100, low: Any 
 
 
 def embedding(cx: FunctionImporter, weight: Any, positions: Any, *_: Any) -> Any:
+    """Converts ``embedding``. Its other operands, such as ``padding_idx``, only affect gradients and are ignored."""
     return cx.ops.take(weight, positions, axis=0)
 
 
 def one_hot(cx: FunctionImporter, x: Any, classes: Any = -1) -> Any:
+    """Converts ``one_hot``, which needs a number of classes. An index out of range, an error in torch, results in zeros."""
     if isinstance(classes, int) and classes < 0:
         raise UnsupportedError("one_hot without num_classes is not supported: pass the number of classes")
     return cx.ops.one_hot(x, cx.tensor(1, "int64"), cx.tensor(0, "int64"), classes, axis=-1)
 
 
 def bucketize(cx: FunctionImporter, x: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
+    """Converts ``bucketize`` in the promoted type. With ``right``, boundaries equal to an element precede it. NaN is last."""
     dtype = cx.promoted_type(x, boundaries)
     x, boundaries = cx.tensor(x, dtype), cx.cast(boundaries, dtype)
     return cx.ops.bucketize(x, boundaries, out_int32=out_int32, right=right)
@@ -82,6 +85,7 @@ def searchsorted(
     cx: FunctionImporter, boundaries: Any, x: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
     sorter: Any = None,
 ) -> Any:  # fmt: skip
+    """Converts ``searchsorted``. Boundaries with rows of their own are searched linearly. NaN follows all numbers."""
     right = right or side == "right"
     dtype = cx.promoted_type(x, boundaries)
     boundaries, x = cx.cast(boundaries, dtype), cx.tensor(x, dtype)

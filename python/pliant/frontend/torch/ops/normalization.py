@@ -28,6 +28,7 @@ def _reshaped(cx: FunctionImporter, x: Any, rank: int) -> Any:
 def layer_norm(
     cx: FunctionImporter, x: Any, shape: Sequence[Any], weight: Any = None, bias: Any = None, eps: float = 1e-5, *_: Any
 ) -> Any:
+    """Converts ``layer_norm`` over the last ``len(shape)`` dims. Absent parameters are constants of 1 and 0."""
     axes = list(range(cx.rank(x) - len(shape), cx.rank(x)))
     sizes = [cx.shape(x)[a] for a in axes]
     dtype = cx.dtype(x)

@@ -276,6 +276,7 @@ def select_scatter(cx: FunctionImporter, x: Any, source: Any, dim: int, index: A
 def slice_scatter(
     cx: FunctionImporter, x: Any, source: Any, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1
 ) -> Any:
+    """Converts ``slice_scatter``. A ``source`` of the shape of ``x`` replaces all of it."""
     axis = cx.axis(x, dim)
     size = cx.shape(x)[axis]
     end = size if end is None or (isinstance(end, int) and end >= UNBOUNDED) else end

@@ -26,6 +26,7 @@ def item(cx: FunctionImporter, x: Any) -> Any:
 
 
 def assert_scalar(cx: FunctionImporter, condition: Any, message: str) -> None:
+    """Converts ``_assert_scalar``: checks a condition on sizes at run time. Conditions on tensors are not supported."""
     if cx.is_tensor(condition):
         raise UnsupportedError("checks of the values of tensors are not supported")
     cx.check(condition, message)
