@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import pliant
+import pliant.ir  # Adds members to classes of the extension module.
 from pliant import _core, relax
 
 STUBS = Path(pliant.__file__).parent / "_core"
