@@ -25,7 +25,6 @@ from pliant.relax.frontend.nn.core import (
     Tensor,
     get_default_dtype,
     set_default_dtype,
-    wrap_nested,
 )
 from pliant.relax.frontend.nn import op, spec  # isort: skip
 from pliant.relax.frontend.nn.exporter import Exporter, add_extern
@@ -98,6 +97,5 @@ __all__ = [
     "op",
     "set_default_dtype",
     "spec",
-    "wrap_nested",
     *op.__all__,
 ]
