@@ -1,4 +1,15 @@
 //! [`import`]: converts the nodes of a graph in order and builds the function `main`.
+//!
+//! # Tolerated violations
+//! Violations of the ONNX specification that ONNX Runtime tolerates are warnings (`Importer::tolerate`), and errors if the option
+//! `strict` is set:
+//!
+//! | violation | what the import assumes | file |
+//! |---|---|---|
+//! | an input has a negative dim | a symbol without a name | `inputs_and_initializers.rs` |
+//! | a value has a wrong declared shape | the inferred shape | `declared_type_checks.rs` |
+//! | a contributed domain has no opset import | the newest known version | `../graph_checker.rs` |
+//! | the signal of `STFT` has 2 dims | a real signal without its last dim | `../ops/signal_processing.rs` |
 
 mod constants_and_outputs;
 mod declared_type_checks;
