@@ -2,21 +2,24 @@
 
 use std::sync::Arc;
 
-use pliant::onnx::{DeclaredSize, DeclaredValue, Model};
+use pliant::onnx::{DeclaredSize, DeclaredValue, Model, ModelMetadata};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{IntoPyDict, PyDict};
 
 use crate::error::Result;
 use crate::onnx_import::open;
 
 /// A decoded ONNX model file, which can be imported.
 #[pyclass(frozen, module = "pliant")]
-pub struct OnnxFile(Arc<Model>);
+pub struct OnnxFile {
+    model: Arc<Model>,
+    metadata: ModelMetadata,
+}
 
 impl OnnxFile {
     /// The decoded model.
     pub fn model(&self) -> Arc<Model> {
-        self.0.clone()
+        self.model.clone()
     }
 }
 
@@ -25,85 +28,79 @@ impl OnnxFile {
     #[new]
     #[pyo3(signature = (source, limits=None))]
     fn new(source: &Bound<'_, PyAny>, limits: Option<Bound<'_, PyDict>>) -> Result<OnnxFile> {
-        open(source, limits.as_ref()).map(OnnxFile)
+        let model = open(source, limits.as_ref())?;
+        let metadata = model.metadata();
+        Ok(OnnxFile { model, metadata })
     }
 
     #[getter]
     fn inputs(&self) -> Vec<OnnxValueInfo> {
-        self.0.required_inputs().into_iter().map(OnnxValueInfo::from).collect()
+        self.model.required_inputs().into_iter().map(OnnxValueInfo::from).collect()
     }
 
     #[getter]
     fn outputs(&self) -> Vec<OnnxValueInfo> {
-        self.0.outputs().into_iter().map(OnnxValueInfo::from).collect()
+        self.model.outputs().into_iter().map(OnnxValueInfo::from).collect()
     }
 
     #[getter]
     fn overridable_initializers(&self) -> Vec<OnnxValueInfo> {
-        self.0.overridable_initializers().into_iter().map(OnnxValueInfo::from).collect()
+        self.model.overridable_initializers().into_iter().map(OnnxValueInfo::from).collect()
     }
 
     #[getter]
     fn initializer_names(&self) -> Vec<&str> {
-        self.0.initializer_names().collect()
+        self.model.initializer_names().collect()
     }
 
     #[getter]
     fn ir_version(&self) -> i64 {
-        self.0.metadata().ir_version
+        self.metadata.ir_version
     }
 
     #[getter]
     fn opset_imports<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
-        let versions = PyDict::new(py);
-        for (domain, version) in self.0.metadata().opset_imports {
-            versions.set_item(domain, version)?;
-        }
-        Ok(versions)
+        Ok(self.metadata.opset_imports.iter().into_py_dict(py)?)
     }
 
     #[getter]
-    fn producer_name(&self) -> String {
-        self.0.metadata().producer_name
+    fn producer_name(&self) -> &str {
+        &self.metadata.producer_name
     }
 
     #[getter]
-    fn producer_version(&self) -> String {
-        self.0.metadata().producer_version
+    fn producer_version(&self) -> &str {
+        &self.metadata.producer_version
     }
 
     #[getter]
-    fn domain(&self) -> String {
-        self.0.metadata().domain
+    fn domain(&self) -> &str {
+        &self.metadata.domain
     }
 
     #[getter]
     fn model_version(&self) -> Option<i64> {
-        self.0.metadata().model_version
+        self.metadata.model_version
     }
 
     #[getter]
-    fn doc_string(&self) -> String {
-        self.0.metadata().doc_string
+    fn doc_string(&self) -> &str {
+        &self.metadata.doc_string
     }
 
     #[getter]
-    fn graph_name(&self) -> String {
-        self.0.metadata().graph_name
+    fn graph_name(&self) -> &str {
+        &self.metadata.graph_name
     }
 
     #[getter]
-    fn graph_doc_string(&self) -> String {
-        self.0.metadata().graph_doc_string
+    fn graph_doc_string(&self) -> &str {
+        &self.metadata.graph_doc_string
     }
 
     #[getter]
     fn metadata_props<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
-        let properties = PyDict::new(py);
-        for (key, value) in self.0.metadata().properties {
-            properties.set_item(key, value)?;
-        }
-        Ok(properties)
+        Ok(self.metadata.properties.iter().into_py_dict(py)?)
     }
 }
 
