@@ -38,7 +38,7 @@ llvm-packages:
 LLVM_FEATURES := pliant/llvm-shared,pliant-llvm/llvm-shared
 LLVM_PYTHON_TESTS := code_generators code_cache compile_and_run random_loops loop_arithmetic loop_bounds_safety onnx_operators runtime_values \
 	side_effects kernel_calls schedule ahead_of_time compiled_program_inputs out_of_memory fork_after_compile interrupts \
-	order_of_effects uninitialized_memory bf16_precision operator_fusion large_reductions language_edge_cases scalars_and_sizes
+	order_of_effects uninitialized_memory bf16_precision operator_fusion large_reductions script_language_edge_cases scalars_and_sizes
 llvm-test: llvm-packages $(VENV)/.llvm-dev $(TEST_RUNTIME)
 	cargo clippy --package pliant-llvm --package pliant --features $(LLVM_FEATURES) --all-targets --quiet -- -D warnings
 	PLIANT_CODE_CACHE=off PLIANT_TIER=llvm cargo test --package pliant-llvm --package pliant --features $(LLVM_FEATURES) --quiet

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from documentation_page import run_page
+from run_documentation_page import run_page
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

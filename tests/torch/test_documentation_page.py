@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from documentation_page import run_page
+from run_documentation_page import run_page
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/serve/torch.md"
 

@@ -473,7 +473,8 @@ mod tests {
         }
     }
 
-    /// Compares the kernel's copy of numbered elements with an element-by-element copy.
+    /// Copies a tensor of the elements `value(0), value(1), ...` with the kernel, and asserts that the result equals the result of a
+    /// loop over the elements.
     fn check<T: Copy + Default + PartialEq + std::fmt::Debug>(
         dims: &[i64],
         order: &[usize],

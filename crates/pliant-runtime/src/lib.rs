@@ -8,7 +8,7 @@
 //! | `error` | [`RuntimeError`] |
 //! | `gemm_functions` | the library functions `pliant.gemm`, matmuls with bias and activation |
 //! | `host_functions` | the host functions that imported ONNX models call |
-//! | `named_values` | inputs and results by name |
+//! | `named_inputs_and_results` | inputs and results by name |
 //! | [`npy`] | reads and writes NumPy's `.npy` files |
 //! | `signature` | the signatures of functions: names, dtypes and dims with their symbols |
 //!
@@ -18,7 +18,7 @@ pub mod c_interface;
 mod error;
 mod gemm_functions;
 mod host_functions;
-mod named_values;
+mod named_inputs_and_results;
 pub mod npy;
 mod program;
 mod signature;
@@ -26,7 +26,7 @@ mod signature;
 pub use error::RuntimeError;
 pub use gemm_functions::call_library;
 pub use host_functions::argument_error;
-pub use named_values::{NamedInputError, entry_function};
+pub use named_inputs_and_results::{NamedInputError, entry_function};
 pub use pliant_exec::ahead_of_time_abi::ProgramHeader;
 pub use pliant_tensor::{DType, Tensor};
 pub use pliant_vm::{RunOptions, Value, VmOptions};

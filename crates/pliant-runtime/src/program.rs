@@ -19,7 +19,7 @@ use pliant_tensor::{Storage, Tensor};
 use pliant_vm::{LoopFuncTable, RunOptions, Value, VirtualMachine, VmOptions};
 
 use crate::error::RuntimeError;
-use crate::named_values::{NamedInputError, entry_function};
+use crate::named_inputs_and_results::{NamedInputError, entry_function};
 use crate::signature::Signature;
 
 /// The symbol of the header of the program in a shared library.

@@ -300,8 +300,8 @@ impl Analysis<'_> {
         (f.as_int(dim) == Some(weight)).then(|| terms.into_iter().map(|(var, _)| var).collect())
     }
 
-    /// Analyzes a kernel call. The call writes the whole buffer if it is not inside a loop and its result operand is the whole
-    /// buffer, with the dims in any order.
+    /// Returns how a kernel call first accesses the analyzed buffer. This is a full write if the call is not inside a loop and its
+    /// result operand is the whole buffer, with the dims in any order.
     fn kernel_call(&mut self, data: &StmtData) -> FirstAccess {
         let StmtData::Evaluate(e) = data else { return FirstAccess::Unknown };
         let f = self.f;

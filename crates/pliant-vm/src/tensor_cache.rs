@@ -5,7 +5,7 @@ use pliant_tensor::{DType, Tensor, poison};
 
 use crate::Value;
 
-/// Maximum number of tensors in a cache.
+/// Maximum number of tensors in a [`TensorCache`].
 const MAX_TENSORS: usize = 8;
 /// Maximum size in bytes of the storage of a tensor in the cache.
 const MAX_BYTES: usize = 256;

@@ -80,7 +80,7 @@ pub trait Real: Copy + Send + Sync + 'static {
     /// distribution function.
     const GELU_CENTRE: (f64, f64);
     /// Coefficients of `(x * e^(x^2 / 2) * (1 - P(x)) - GELU_CENTRE) / t` as a polynomial in `t = (x - m) / (x + m)`,
-    /// for `x` from 3/4 to [`Real::GELU_ZERO`].
+    /// for `x` from 3/4 to [`Real::GELU_ZERO`]. `P` is the normal distribution function and `m` is [`Real::GELU_MIDDLE`].
     const GELU_TAIL: &'static [f64];
 }
 

@@ -33,7 +33,8 @@ pub static DECLS: &[OpDecl] = &[
     .numpy("take")
     .onnx(&["Gather"])
     .errors(
-        "`axis` is out of range or missing for a tensor that is not a vector, or \"nan\" is used for a type other than floats",
+        "`axis` is out of range, `axis` is missing although `x` is not a vector, or the mode is \"nan\" although `x` is not a float \
+        tensor",
     ),
     OpDecl::new(
         "relax.strided_slice",

@@ -25,8 +25,8 @@ pub(super) fn clamp(f: &mut PrimFunc) {
 
 struct ExtentClamper {
     facts: IndexFacts,
-    /// Extents that may be negative somewhere. A loop and the block axis that is bound to it must keep equal extents, so an
-    /// extent is clamped either everywhere or nowhere.
+    /// Extents that are not provably non-negative at every loop and block axis that uses them. All these loops and axes clamp the
+    /// extent to 0, because a loop and the block axis that is bound to it must keep equal extents.
     negative: FxHashSet<Expr>,
 }
 

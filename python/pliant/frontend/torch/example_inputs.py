@@ -70,7 +70,9 @@ def _enlarged_tensor(value: torch.Tensor, declared: Any) -> torch.Tensor:
         if not isinstance(axis, int) or not _is_dynamic(entry):
             continue
         if not -value.ndim <= axis < value.ndim:
-            raise CompileError(f"dynamic_shapes declares axis {axis} of an example input of shape {tuple(value.shape)}")
+            raise CompileError(
+                f"dynamic_shapes declares axis {axis}, but the example input of shape {tuple(value.shape)} has {value.ndim} axes"
+            )
         if value.shape[axis] < TRACED_SIZE:
             shape = list(value.shape)
             shape[axis] = TRACED_SIZE

@@ -261,7 +261,9 @@ class PagedKVCache:
         for seq_id, leaf in zip(seq_ids, leaves, strict=True):
             tree = self._trees.get(int(seq_id))
             if tree is None or tree.parents is None:
-                raise ValueError(f"sequence {seq_id} has no token tree")
+                raise ValueError(
+                    f"sequence {seq_id} has no token tree: pass parents to begin_forward to add a tree"
+                )
             if not -1 <= leaf < tree.count:
                 raise ValueError(f"the token tree of sequence {seq_id} has {tree.count} tokens, so {leaf} is no token of it")
             path = []

@@ -24,5 +24,5 @@ class FrontendTestModule(dict[str, Any]):
     """Python functions by name, under the interface of a module."""
 
     def add_function(self, name: str, func: Any) -> None:
-        """Adds a function."""
+        """Adds the Python function ``func`` to the module under ``name``."""
         self[name] = func

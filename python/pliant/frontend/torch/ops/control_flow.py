@@ -109,7 +109,11 @@ def map_slices(cx: FunctionImporter, graph: Any, xs: Sequence[Any], additional: 
 
 
 def _loop_over_slices(cx: FunctionImporter, graph: Any, init: list[Any], xs: list[Any], additional: list[Any]) -> Any:
-    """The state of the loop is the step, the carried values, the stacked results and all other operands."""
+    """Creates a loop that calls ``graph`` with each slice of ``xs`` along axis 0, and stacks its results.
+
+    The state of the loop is the step, the carried values, the stacked results and all other operands. Returns the last carried
+    values and the stacked results.
+    """
     if any(not cx.is_tensor(v) for v in (*init, *xs, *additional)):
         raise UnsupportedError("loops over slices with operands that are not tensors are not supported")
     combine = nested_function(cx, graph, cx.fresh_function_name("loop_step"), _tuple)

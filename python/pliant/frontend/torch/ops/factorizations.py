@@ -345,7 +345,10 @@ def apply_reflections(cx: FunctionImporter, f: Any, tau: Any, y: Any, transpose:
 
 
 def householder_product(cx: FunctionImporter, f: Any, tau: Any) -> Any:
-    """Converts ``linalg_householder_product``: as many columns of the orthogonal matrix as ``f`` has."""
+    """Converts ``linalg_householder_product``: the first columns of a product of Householder reflections.
+
+    The columns of ``f`` are the vectors of the reflections, and the result has the shape of ``f``.
+    """
     return _orthogonal(cx, f, tau, cx.shape(f)[-1])
 
 

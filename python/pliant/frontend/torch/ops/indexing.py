@@ -61,7 +61,7 @@ class IndexedDims:
         return self.axes + self.others
 
     def from_front(self) -> list[int]:
-        """The inverse of :meth:`to_front`."""
+        """The permutation that moves the indexed dims from the front back to their positions."""
         front = self.to_front()
         return [front.index(i) for i in range(len(front))]
 

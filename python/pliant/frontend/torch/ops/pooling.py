@@ -42,7 +42,7 @@ def _max_pool(dims: int) -> Converter:
 
 
 def _avg_pool(dims: int) -> Converter:
-    """The converter of average pooling. ``divisor`` replaces the number of elements of a window, but not with ``ceil_mode``."""
+    """The converter of average pooling. ``divisor`` replaces the number of elements of a window; it is rejected with ``ceil_mode``."""
 
     def convert(
         cx: FunctionImporter, x: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool, include_pad: bool,

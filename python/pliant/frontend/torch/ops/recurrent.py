@@ -29,7 +29,7 @@ RNN_RELU = Cell("rnn", (0,), {"activations": ["Relu"]})
 
 
 def _reordered(cx: FunctionImporter, x: Any, cell: Cell) -> Any:
-    """Reorders the gates of a weight or bias."""
+    """Reorders the gates of a weight or bias from torch's order to that of the recurrent operators."""
     if len(cell.gates) == 1:
         return x
     parts = cx.fields(cx.ops.split(x, len(cell.gates), axis=0))

@@ -1,4 +1,4 @@
-"""Tests corners of the language that TVM programs use: scalars as sizes, callable objects, interrupts, the interpreter."""
+"""Tests corners of the script language that TVM programs use: scalars as sizes, callable objects, interrupts, the interpreter."""
 
 from __future__ import annotations
 
