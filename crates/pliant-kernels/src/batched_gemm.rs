@@ -267,9 +267,9 @@ unsafe fn piece<T: Copy>(g: &Gemm<T>, by_rows: bool, index: usize, count: usize)
     g
 }
 
-/// Computes a matrix product in parts of at most `max_work` multiplications, and polls the
-/// interrupt flag after each part. Products with a large `k` are split along `k`, and the partial
-/// sums are added. Returns a kernel status: 0 on success.
+/// Computes a matrix product in parts of at most `max_work` multiplications, and polls the interrupt flag after each
+/// part. Products with a large inner dimension `k` are split along this dimension, and the partial sums are added.
+/// Returns a kernel status: 0 on success.
 ///
 /// # Safety
 /// The conditions of [`LibraryGemm::sgemm`] hold; the runtime is valid.
@@ -301,7 +301,7 @@ unsafe fn run_in_parts<T: Product>(runtime: &KernelRuntime, g: &Gemm<T>, max_wor
     }
 }
 
-/// Returns one half of a matrix product that is split along `k`. The second half (`index` 1) adds
+/// Returns one half of a matrix product that is split along its inner dimension `k`. The second half (`index` 1) adds
 /// its sums to the results of the first half.
 ///
 /// # Safety

@@ -78,8 +78,9 @@ pub use kernel_entry_points::Entry;
 use kernel_entry_points::Implementation;
 use pliant_exec::abi::{KernelRuntime, PackedWord};
 
-/// Lists all kernels. Object code refers to the entry point of each by a symbol, so that a linker omits the kernels that a program
-/// does not call.
+/// Defines an entry point with an exported symbol for each kernel in a list of symbols and implementations, and the
+/// table [`ENTRIES`] of all entry points. Object code refers to each entry point by its symbol, so that a linker omits
+/// the kernels that a program does not call.
 macro_rules! kernels {
     ($($symbol:literal = $implementation:ty;)*) => {
         /// The symbols, the names and the entry points of all kernels.

@@ -3,9 +3,9 @@
 /// Number of multiplications between two polls of the interrupt flag: 0.1 seconds at 20 GFLOP/s.
 /// This value was not measured.
 pub const POLL_WORK: usize = 1 << 30;
-/// Maximum `k` of a matrix product with more work than [`POLL_WORK`] that is divided only by rows
-/// or columns. Products with a larger `k` are split along `k` first, so that the parts keep
-/// hundreds of rows and columns. This value was not measured.
+/// Maximum inner dimension `k` of a matrix product with more work than [`POLL_WORK`] that is divided only by rows or
+/// columns. Products with a larger `k` are split along `k` first, so that the parts keep hundreds of rows and columns.
+/// This value was not measured.
 pub const MAX_UNSPLIT_K: usize = 8192;
 
 /// Whether each matrix product of a batch is computed by one thread, because the batch has enough

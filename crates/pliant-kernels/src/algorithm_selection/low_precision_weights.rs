@@ -17,7 +17,7 @@ pub fn depth() -> usize {
     // Groups of 32 weights, the smallest common ones, stay whole.
     (rows / 32 * 32).clamp(32, MAX_DEPTH)
 }
-/// Maximum depth (range of `k`) of a block of rows of A. A block of this depth stays in the
+/// Maximum depth (range of the inner dimension `k`) of a block of rows of A. A block of this depth stays in the
 /// second-level cache. This value was not measured separately.
 pub const MAX_A_DEPTH: usize = 1024;
 

@@ -9,12 +9,11 @@ use crate::matmul::micro_kernel::ROWS;
 pub fn slice_bytes() -> usize {
     Machine::host().slice_bytes()
 }
-/// Maximum depth (range of `k`) of a block of rows of A. A block of this depth stays in the
-/// second-level cache. A larger `k` is split into equal parts. With one thread, parts of this depth
-/// take 0.97 of the time of parts of up to 6144 at 264 x 384 x 3000. If `k` is 1500, both take the
-/// same time. Blocks of depth 512, with the loop over `k` outside of the loops over rows and
-/// panels, reached 88 % of the peak instead of 96 % at 504 x 384 x 384, and 82 % instead of 93 % at
-/// 252 x 3072 x 768.
+/// Maximum depth (range of the inner dimension `k`) of a block of rows of A. A block of this depth stays in the
+/// second-level cache. A larger `k` is split into equal parts. With one thread, parts of this depth take 0.97 of the
+/// time of parts of up to 6144 at 264 x 384 x 3000. If `k` is 1500, both take the same time. Blocks of depth 512, with
+/// the loop over `k` outside of the loops over rows and panels, reached 88 % of the peak instead of 96 % at 504 x 384 x
+/// 384, and 82 % instead of 93 % at 252 x 3072 x 768.
 pub const BLOCK_DEPTH: usize = pliant_machine::cost_model::BLOCK_DEPTH;
 /// Maximum number of rows of A that are multiplied as one block. A block of depth [`BLOCK_DEPTH`] takes up to three quarters of the
 /// second-level cache.

@@ -39,7 +39,8 @@ impl KRange {
     }
 }
 
-/// The operands and the destination of the product of one block. The destination is a part of C.
+/// The operands of the matrix product of one block, and the destination of the results, which is a part of the result
+/// matrix C.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
@@ -51,9 +52,9 @@ pub struct Block {
 }
 
 impl Block {
-    /// Creates a block whose sums run over two ranges of `k`, for example the whole steps and the last step, whose operands are
-    /// padded copies. The sums are stored as 32-bit words at `c`, with a row stride of `c_row` bytes. With `accumulate`, they are
-    /// added to the contents of C.
+    /// Creates a block whose sums run over two ranges of the inner dimension `k`, for example the whole steps and the
+    /// last step, whose operands are padded copies. The sums are stored as 32-bit words at `c`, with a row stride of
+    /// `c_row` bytes. With `accumulate`, they are added to the contents of C.
     ///
     /// Inlined for the same reason as [`KRange::new`].
     #[inline(always)]

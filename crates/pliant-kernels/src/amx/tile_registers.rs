@@ -48,7 +48,7 @@ pub struct TileRegisters {
 }
 
 impl TileRegisters {
-    /// Prepares the use of the tile registers of this thread, without configuring them yet.
+    /// Creates the handle to the tile registers of this thread. The first matrix product configures the registers.
     ///
     /// # Safety
     /// `Isa::Amx.is_available()` returned true. The thread has no other `TileRegisters`.

@@ -415,10 +415,9 @@ impl ImplicitGemm<'_> {
         (0..3).map(dim_offset).fold(0, i64::wrapping_add) as isize
     }
 
-    /// Multiplies inputs and weights over some segments of `k`, and adds the products to the sums
-    /// of `rows` adjacent results. A panel that is wider than a tile is processed in strips of
-    /// columns. `clip` is the epilogue that is applied to complete sums; `None` if the sums are not
-    /// complete.
+    /// Multiplies inputs and weights over some segments of the inner dimension `k`, and adds the products to the sums
+    /// of `rows` adjacent results. A panel that is wider than a tile is processed in strips of columns. `clip` is the
+    /// epilogue that is applied to complete sums; `None` if the sums are not complete.
     ///
     /// # Safety
     /// The conditions of [`run`] hold.

@@ -22,10 +22,10 @@ use crate::matmul::row_tiling::{TILE_ROWS, split_evenly};
 use crate::matmul::work_partition::even_part;
 use crate::scratch_memory::Scratch;
 
-/// Number of rows of B, along `k`, that one step of the micro-kernel reads: the number of bfloat16 numbers in a row of a tile
-/// register.
+/// Number of rows of B, along the inner dimension `k`, that one step of the micro-kernel reads: the number of bfloat16
+/// numbers in a row of a tile register.
 const STEP: usize = LINE / size_of::<u16>();
-/// Number of pairs of rows of B, along `k`, that a step of the micro-kernel reads.
+/// Number of pairs of rows of B, along the inner dimension `k`, that a step of the micro-kernel reads.
 const STEP_PAIRS: usize = STEP / 2;
 /// Distance in bytes between the copied rows of A: an odd number of cache lines, so that adjacent rows start in
 /// different sets of the cache.
@@ -35,7 +35,7 @@ thread_local! {
     static ROWS: Scratch = const { Scratch::new() };
 }
 
-/// The part of B that a tile multiplies: a strip of columns of a panel, over a range of `k`.
+/// The part of B that a tile multiplies: a strip of columns of a panel, over a range of the inner dimension `k`.
 struct Strip {
     panel: usize,
     /// The index of the strip's first column within the panel.

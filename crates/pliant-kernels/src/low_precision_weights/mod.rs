@@ -66,7 +66,7 @@ pub struct LowPrecisionGemm {
     pub b: *const u8,
     /// Number of columns of a panel of B.
     pub width: i64,
-    /// Number of adjacent rows of B, along `k`, that share a scale: an even number, or the number
+    /// Number of adjacent rows of B, along the inner dimension `k`, that share a scale: an even number, or the number
     /// of all rows.
     pub group: i64,
     /// The address of the scales, an array of shape `[panels, groups of rows, columns of a panel]`;
@@ -189,8 +189,8 @@ impl CheckedGemm<'_> {
         unsafe { for_isa!(self.isa, few_rows(panel: &Panel, format: Format)).0(&panel, format) }
     }
 
-    /// Computes the matrix product of many rows of A and a range of panels of B: loops over blocks
-    /// of rows, blocks of `k`, panels, and slices.
+    /// Computes the matrix product of many rows of A and a range of panels of B: loops over blocks of rows, blocks of
+    /// the inner dimension `k`, panels, and slices.
     ///
     /// # Safety
     /// The conditions of [`run`] hold.

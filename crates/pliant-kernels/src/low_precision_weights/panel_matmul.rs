@@ -23,7 +23,7 @@ pub(super) struct Panel {
     pub columns: usize,
     pub k: usize,
     pub width: usize,
-    /// Number of adjacent rows of B, along `k`, that share a scale.
+    /// Number of adjacent rows of B, along the inner dimension `k`, that share a scale.
     pub group: usize,
     pub a: *const f32,
     pub a_row: isize,

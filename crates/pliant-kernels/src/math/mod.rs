@@ -107,7 +107,8 @@ pub trait MathOps {
         scale_by_parts(self, y, n, t)
     }
 
-    /// Returns the same as [`MathOps::scale`] if the result is normal. The result for NaN is unspecified.
+    /// Returns `y * 2^n` for `y` near 1 if the result is a normal number. Other results are unspecified, also for NaN.
+    /// `t` is `n + ROUND` ([`Real::ROUND`]).
     #[inline(always)]
     fn scale_normal(&mut self, y: &Self::V, _n: &Self::V, t: &Self::V) -> Self::V {
         add_to_exponent(self, y, t)

@@ -45,7 +45,7 @@ impl KSegment {
 
 /// The operands of one tile: `c[rows, columns] (+)= a[rows, k] * b[k, columns]`. Strides count elements.
 pub struct Tile<'a, T> {
-    /// The segments of `k`, in the order of summation. An empty segment must be the only one.
+    /// The segments of the inner dimension `k`, in the order of summation. An empty segment must be the only one.
     /// Without segments, or with an empty segment, all sums are 0.
     pub segments: &'a [KSegment],
     /// The address of the first element of A.
@@ -224,12 +224,12 @@ pub trait Element: Copy + Send + Sync + 'static {
 /// Minimum number of sums that are computed independently, so that multiply-adds do not wait for
 /// each other: the latency of a multiply-add in cycles times the number of multiply-adds per cycle.
 const MIN_INDEPENDENT_SUMS: usize = 8;
-/// Maximum number of interleaved parts into which `k` is split.
+/// Maximum number of interleaved parts into which the inner dimension `k` is split.
 pub const MAX_K_SPLITS: usize = 4;
 
-/// The number of interleaved parts into which `k` is split in tiles of `rows` rows. `max_vectors`
-/// is the width of the widest tile. Narrower tiles, at the right edge, use the same order of
-/// additions, so that equal columns of B give equal columns of C.
+/// The number of interleaved parts into which the inner dimension `k` is split in tiles of `rows` rows. `max_vectors`
+/// is the width of the widest tile. Narrower tiles, at the right edge, use the same order of additions, so that equal
+/// columns of B give equal columns of C.
 const fn k_splits(rows: usize, max_vectors: usize) -> usize {
     if rows * max_vectors >= MIN_INDEPENDENT_SUMS {
         1

@@ -95,7 +95,7 @@ fn transposed<T: Copy>(g: &Gemm<T>) -> Gemm<T> {
     }
 }
 
-/// Adds the matrix product to C: loops over blocks of `k` and panels.
+/// Adds the matrix product to C: loops over blocks of the inner dimension `k` and over panels.
 ///
 /// # Safety
 /// The conditions of [`run`] hold, with contiguous rows of C. `packed` has room for the widest

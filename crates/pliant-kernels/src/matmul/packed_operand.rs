@@ -120,7 +120,7 @@ impl<T: Element> PackedProduct<T> {
         STATUS_OK
     }
 
-    /// Multiplies some rows of A by some panels of B over a block of `k`, and adds the results to
+    /// Multiplies some rows of A by some panels of B over a block of the inner dimension `k`, and adds the results to
     /// C.
     ///
     /// # Safety
@@ -144,9 +144,9 @@ impl<T: Element> PackedProduct<T> {
         }
     }
 
-    /// Multiplies some rows of A by one panel of B over a block of `k`, slice by slice, and adds
-    /// the results to C. `next_k` is the first row that the caller reads of the next panel; `None`
-    /// if this is the last panel. The memory that is read next is prefetched.
+    /// Multiplies some rows of A by one panel of B over a block of the inner dimension `k`, slice by slice, and adds
+    /// the results to C. `next_k` is the first row that the caller reads of the next panel; `None` if this is the last
+    /// panel. The memory that is read next is prefetched.
     ///
     /// # Safety
     /// The conditions of [`PackedProduct::compute_block`] hold. `output` has room for the rows.
@@ -250,8 +250,8 @@ fn row_blocks(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The number of rows of a slice of B with `columns` columns. The number is a multiple of the
-/// factor by which tiles split `k`, so that only the last slice has a remainder.
+/// The number of rows of a slice of B with `columns` columns. The number is a multiple of the factor by which tiles
+/// split the inner dimension `k`, so that only the last slice has a remainder.
 ///
 /// Matrix products with up to [`ROWS`] rows of A are not sliced, and tiles with fewer rows split
 /// `k` further. So the order of summation depends on the number of rows.

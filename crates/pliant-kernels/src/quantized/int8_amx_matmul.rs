@@ -201,7 +201,7 @@ impl RowCopies {
 }
 
 impl Strip {
-    /// If `k` is not a multiple of the depth of a step, copies the part of B for the incomplete
+    /// If the inner dimension `k` is not a multiple of the depth of a step, copies the part of B for the incomplete
     /// last step to `edge`.
     ///
     /// # Safety

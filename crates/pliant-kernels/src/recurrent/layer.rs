@@ -83,8 +83,8 @@ struct Sizes {
     /// The number of columns of the input products (inputs times weights) of all gates. It is also
     /// their row stride.
     columns: usize,
-    /// The number of time steps whose inputs one matrix product multiplies by the weights. The
-    /// field `gates` is the number of elements of its results.
+    /// The number of time steps whose inputs one matrix product multiplies by the weights. The field `gates` is the
+    /// number of elements of the results of this matrix product.
     range_steps: usize,
     gates: usize,
 }

@@ -282,7 +282,7 @@ impl Piece<'_> {
     }
 }
 
-/// Computes the weighted sum of rows.
+/// Computes the weighted sum of rows that `sum` describes.
 ///
 /// # Safety
 /// The machine has the instructions of `L`. The rows are valid.

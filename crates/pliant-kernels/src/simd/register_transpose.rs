@@ -5,10 +5,10 @@ use std::mem::MaybeUninit;
 
 use super::Lanes;
 
-/// Vectors that transpose blocks of `N` by `N` elements.
+/// Vectors that transpose blocks of `N` by `N` elements, where `N` is the number of lanes.
 pub trait Transpose: Lanes {
-    /// Transposes a block of `N` by `N` elements. Rows are contiguous; `row` and `to_row` are the
-    /// row strides of source and destination, in elements.
+    /// Transposes a block of `N` by `N` elements, where `N` is the number of lanes. Rows are contiguous; `row` and
+    /// `to_row` are the row strides of source and destination, in elements.
     ///
     /// # Safety
     /// The machine has the instructions of this vector type. The elements of the source are

@@ -12,13 +12,13 @@ use super::{Lanes, MathLanes};
     reason = "the safety condition is the same for all methods, and the trait states it"
 )]
 pub trait Widen: MathLanes<Elem = f32> {
-    /// Loads and converts `N` int8 elements.
+    /// Loads and converts int8 elements, one for each of the `N` lanes.
     unsafe fn bytes(from: *const u8) -> Self;
-    /// Loads `N` bytes. Converts their lower four bits to one vector and their upper four bits to
-    /// another, as unsigned integers.
+    /// Loads one byte for each of the `N` lanes. Converts their lower four bits to one vector and their upper four bits
+    /// to another, as unsigned integers.
     unsafe fn nibbles(from: *const u8) -> [Self; 2];
-    /// Loads `N` 32-bit words. Converts their lower 16 bits to one vector and their upper 16 bits
-    /// to another, as bfloat16.
+    /// Loads one 32-bit word for each of the `N` lanes. Converts their lower 16 bits to one vector and their upper 16
+    /// bits to another, as bfloat16.
     unsafe fn halves(from: *const u8) -> [Self; 2];
 }
 
