@@ -183,7 +183,7 @@ pub(crate) fn as_var(f: &PrimFunc, e: Expr) -> Option<Var> {
     }
 }
 
-/// Analyzes the block `name` as an elementwise block. Fails if it is not elementwise.
+/// Returns the parts of the block `name` if it is elementwise. Fails if it is not elementwise.
 fn elementwise_block(f: &PrimFunc, name: &str) -> Step<ElementwiseBlock> {
     let (stmt, block) = find_block(f, name)?;
     let not_elementwise = |why: &str| format!("the block '{name}' is not elementwise: {why}");

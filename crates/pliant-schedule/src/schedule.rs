@@ -76,8 +76,9 @@ pub enum Annotated {
 #[derive(Debug)]
 pub struct Schedule {
     module: IRModule,
-    /// The schedules whose loop and block references are valid here: this schedule, and those from which it was copied. Each is
-    /// listed as (id, maximum number of primitives that the schedule had applied when it created the reference).
+    /// The schedules whose loop and block references are valid in this schedule: the schedule itself, and those from
+    /// which it was copied. Each is listed as (id, maximum number of primitives that the schedule had applied when it
+    /// created the reference).
     origins: Vec<(u64, usize)>,
     steps: usize,
 }

@@ -69,7 +69,7 @@ impl ModularSet {
         ModularSet::raw(coeff(), self.base.checked_mul(other.base))
     }
 
-    /// The smallest set of this form that contains both sets.
+    /// The smallest set `coeff * k + base` that contains both sets.
     pub fn union(self, other: ModularSet) -> ModularSet {
         let gap = self.base.checked_sub(other.base);
         let coeff = gap.and_then(|g| gcd_i64(gcd_i64(self.coeff, other.coeff)?, g));

@@ -45,9 +45,9 @@ impl SymArena {
         out
     }
 
-    /// Performs one round of replacements, and returns whether it replaced anything. Replacements that eliminate a quotient come
-    /// before those that leave a multiple of it, and large divisors come before small ones, so that the result does not depend on
-    /// the order of ids.
+    /// Performs one round of replacing quotients by remainders, and returns whether it replaced anything. Replacements
+    /// that eliminate a quotient come before those that leave a multiple of it, and large divisors come before small
+    /// ones, so that the result does not depend on the order of ids.
     fn recover_mod_round(&mut self, lin: &mut LinearForm) -> bool {
         let mut sites: Vec<QuotientSite> = Vec::new();
         for &(_, term) in &lin.terms {
@@ -87,8 +87,8 @@ impl SymArena {
         changed
     }
 
-    /// Lists equal forms of the quotient `x // C` of `site`: itself and, for each other quotient `e = y // c` in `sites` that is
-    /// multiplied by the same factors and for which `x == y + k * c`, the form `(e + k) // (C / c)`.
+    /// Lists the ways to write the quotient `x // C` of `site`: unchanged and, for each other quotient `e = y // c` in
+    /// `sites` that is multiplied by the same factors and for which `x == y + k * c`, as `(e + k) // (C / c)`.
     fn readings(
         &self,
         sites: &[QuotientSite],

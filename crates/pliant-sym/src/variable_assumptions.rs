@@ -84,7 +84,8 @@ impl Facts {
         }
     }
 
-    /// Binds a variable to a term that does not depend on the variable.
+    /// Assumes that a variable equals `value`, a term that does not depend on the variable. Replaces the term of an
+    /// earlier call for this variable.
     pub fn bind(&mut self, var: SymVar, value: Sym) {
         self.bindings.insert(var, value);
     }
@@ -99,7 +100,7 @@ impl Facts {
         self.residues.get(&var).copied().unwrap_or(ModularSet::EVERYTHING)
     }
 
-    /// The term to which a variable is bound; `None` if it is not bound.
+    /// The term that a variable is assumed to equal because of [`bind`](Self::bind); `None` if there is none.
     pub fn binding(&self, var: SymVar) -> Option<Sym> {
         self.bindings.get(&var).copied()
     }

@@ -237,8 +237,8 @@ fn union(f: &mut PrimFunc, ranges: &[IndexRange]) -> Option<DimRange> {
     Some(DimRange { min, min_terms: (first.terms.clone(), low), extent, is_whole: false })
 }
 
-/// Returns an index minus the start of a range that contains it. `is_inner` returns true for the variables of the loops inside the
-/// statement for which the range was computed.
+/// Returns an index minus the start of a range that contains it. `is_inner` returns true for the variables of the loops
+/// inside the statement for which the range was computed; the start does not depend on these variables.
 pub fn relative_index(
     f: &mut PrimFunc,
     index: Expr,

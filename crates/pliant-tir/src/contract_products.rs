@@ -1,5 +1,5 @@
 //! ContractProducts: replaces `C[i] = C[i] + a * b` by a fused multiply-add in functions that a user has scheduled
-//! (`tir.is_scheduled`). The kernel library also computes it with one fused multiply-add.
+//! (`tir.is_scheduled`). The matmul kernels of the library use fused multiply-adds, too.
 
 use pliant_ir::tir::{BinOp, ExprData, Intrin, PrimFunc, StmtData};
 use pliant_machine::isa::{Isa, isa};

@@ -33,7 +33,7 @@ pub fn fully_written_params(f: &PrimFunc) -> Vec<bool> {
     f.params.iter().map(is_written).collect()
 }
 
-/// Whether a statement writes every element of a buffer before it reads any, like [`fully_writes`] for a whole function.
+/// Whether a statement writes every element of a buffer before it reads any of them.
 pub fn stmt_fully_writes(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
     let mut analysis = Analysis {
         f,

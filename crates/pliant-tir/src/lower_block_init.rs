@@ -21,7 +21,8 @@ use crate::statement_traversal::{
     direct_exprs, for_each_stmt, map_children, substitute, substitute_expr, uses_any,
 };
 
-/// Lowers the init of every block.
+/// Lowers the init of every block of a function to statements in front of the block's reduction loops or in the block's
+/// body.
 ///
 /// # Errors
 /// None.
@@ -39,7 +40,8 @@ struct Loop {
     extent: Expr,
 }
 
-/// Lowers the inits of all blocks in a statement. `outer` lists the enclosing loops.
+/// Moves the inits of all blocks in a statement in front of the reduction loops or into the bodies of the blocks.
+/// `outer` lists the enclosing loops.
 fn lower(f: &mut PrimFunc, s: Stmt, outer: &mut Vec<Loop>) -> Stmt {
     let depth = outer.len();
     let (s, mut before) = match f.stmt(s).clone() {

@@ -81,7 +81,8 @@ pub struct Fact {
     pub congruent: bool,
 }
 
-/// The analysis at one point of a function: the known ranges of variables, and the terms that are evaluated with overflow checks.
+/// Determines the ranges of expressions, and whether their arithmetic can overflow, at one point of a function.
+/// Contains the known ranges of variables, and the terms that are evaluated with overflow checks.
 #[derive(Clone, Debug, Default)]
 pub struct OverflowAnalysis {
     vars: FxHashMap<Var, Interval>,

@@ -17,10 +17,12 @@ use crate::statement_traversal::{
     for_each_stmt, map_children, map_stmts, substitute, unique_vars, uses_any,
 };
 
-/// Maximum number of nested loops that are partitioned. Each partitioned loop doubles the code inside it.
+/// Maximum number of nested loops that are partitioned: split into a first part, in which conditions are removed, and
+/// the rest. Each partitioned loop doubles the code inside it.
 const MAX_DEPTH: usize = 3;
 
-/// Partitions the loops of a function if a user has scheduled it.
+/// If a user has scheduled a function, splits its loops into a first part, in which conditions in the body always hold
+/// and are removed, and the rest.
 ///
 /// # Errors
 /// None.
@@ -34,7 +36,8 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     Ok(())
 }
 
-/// Partitions the loops in a statement. `depth` is the number of partitioned loops around the statement.
+/// Splits the loops in a statement into a first part, in which conditions in the body always hold and are removed, and
+/// the rest. `depth` is the number of split loops around the statement.
 fn partition(f: &mut PrimFunc, s: Stmt, depth: usize) -> Stmt {
     let StmtData::For { var, min, extent, kind, body, annotations } = f.stmt(s).clone() else {
         return map_children(f, s, &mut |f, c| partition(f, c, depth));

@@ -43,7 +43,8 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     Ok(())
 }
 
-/// Whether a loop is known to have only few iterations, for which counters are not worth their initialization.
+/// Whether a loop is known to have only few iterations. In such a loop, counters save less time than their
+/// initialization takes.
 fn is_short(f: &PrimFunc, extent: Expr) -> bool {
     const FEW: i64 = 4;
     let bound = match *f.expr(extent) {

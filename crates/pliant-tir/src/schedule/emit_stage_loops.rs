@@ -46,14 +46,15 @@ pub fn grain() -> i64 {
 const SCALAR_COST: i64 = 6;
 /// Minimum extent of a reduction axis for vectorization along the axis, if the extent is known.
 const MIN_REDUCTION_LENGTH: i64 = 4;
-/// A reduction whose axis is known to be shorter than this number of elements is vectorized over its results, if these are
-/// adjacent in memory, instead of along the axis. The number is two vectors of 16 lanes. For shorter axes, the final reduction of
-/// the lanes would cost more than everything else.
+/// A reduction whose axis is known to be shorter than this number of elements is vectorized over its results, if these
+/// are adjacent in memory, instead of along the axis. The number is two vectors of 16 lanes. For shorter axes, the
+/// final reduction of the lanes would cost more than the rest of the reduction.
 const LONG_REDUCTION: i64 = 32;
 
-/// Maximum distance, in elements, between the elements that adjacent values of an axis access, for which the access counts as
-/// strided and is vectorized. The limit applies if the buffer has dims that the axis does not index after the dim that it indexes.
-/// Vectors of elements that are farther apart touch a cache line for each lane.
+/// If an axis indexes a dim of a buffer that is not the last one, adjacent values of the axis access elements at a
+/// distance of the product of the sizes of the later dims. This constant is the maximum distance, in elements, for
+/// which such an access counts as strided and is vectorized. Vectors of elements that are farther apart touch a cache
+/// line for each lane.
 const MAX_DISTANCE: i64 = 8;
 
 /// How the address of an access depends on an axis.

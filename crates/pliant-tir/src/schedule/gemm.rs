@@ -172,7 +172,8 @@ pub(super) fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<MatmulPlan> {
     })
 }
 
-/// Whether a sum starts from the contents of its result instead of 0. `None` if it starts from another value.
+/// Whether the sum that a stage computes starts from the previous contents of the result instead of 0. `None` if it
+/// starts from another value.
 fn adds_to_contents(f: &PrimFunc, stage: &Stage) -> Option<bool> {
     match stage.init {
         None => Some(true),

@@ -96,7 +96,7 @@ impl LetBindings {
         f.var_expr(var)
     }
 
-    /// Wraps a statement in the bindings.
+    /// Returns a statement that binds all variables and then executes `s`.
     fn wrap(self, f: &mut PrimFunc, s: Stmt) -> Stmt {
         self.0.into_iter().rev().fold(s, |s, (v, e)| f.add_stmt(StmtData::Let(v, e, s)))
     }

@@ -376,7 +376,8 @@ fn offset_stage(f: &mut PrimFunc, s: &Stage, from: Expr) -> Stage {
     s
 }
 
-/// Replaces the axis of a stage by `outer * d + inner`, and its quotient and remainder by `outer` and `inner`.
+/// Replaces the axis of a stage by `outer * d + inner`, where `0 <= inner < d`. The quotient and the remainder of the
+/// axis by `d` become `outer` and `inner`.
 fn divide_axis(f: &mut PrimFunc, s: &Stage, d: Expr, outer: Expr, inner: Expr) -> Stage {
     let axis = s.axes[0];
     let s = rewrite_stage(f, s, &|f, e| match *f.expr(e) {

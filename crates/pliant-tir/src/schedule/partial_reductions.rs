@@ -14,7 +14,8 @@ use super::row_group_fusion::{parallel_row_loop, product_of};
 /// A reduction is split only if it has fewer results than this number. With more results, parallel loops over the
 /// results keep all threads busy.
 const MIN_PARALLEL_RESULTS: i64 = 1024;
-/// Minimum number of pieces into which a reduction is split. With fewer pieces, the second reduction is not worth its cost.
+/// Minimum number of pieces into which a reduction is split. With fewer pieces, the gain is smaller than the cost of
+/// the second reduction, which combines the partial results.
 const MIN_PIECES: i64 = 4;
 
 /// The number of values that one piece reduces, which takes about 16 microseconds.

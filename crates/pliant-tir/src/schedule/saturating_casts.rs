@@ -9,7 +9,8 @@ use super::loop_nest_stages::{Body, Stage};
 use crate::overflow_analysis::Interval;
 use crate::statement_traversal::ExprRewriter;
 
-/// Removes the limits in front of the saturating conversions of a stage.
+/// Simplifies the conversions from float to integer in the value that a stage stores: removes minima and maxima with
+/// constants that the conversions imply, because they saturate.
 pub(super) fn without_implied_limits(f: &mut PrimFunc, s: &Stage) -> Stage {
     let mut s = s.clone();
     if let Body::Store { value, .. } = &mut s.body {
@@ -18,7 +19,8 @@ pub(super) fn without_implied_limits(f: &mut PrimFunc, s: &Stage) -> Stage {
     s
 }
 
-/// Returns a conversion to an integer without the limits of its operand that it implies; `None` if there are none.
+/// Removes from the operand of a conversion from float to integer the minima and maxima with constants that the
+/// conversion implies, because it saturates. Returns the new conversion; `None` if there are no such limits.
 fn simplify_cast(f: &mut PrimFunc, e: Expr) -> Option<Expr> {
     let ExprData::Cast(ty, limited) = *f.expr(e) else { return None };
     if !f.expr_ty(limited).dtype.is_float() || !ty.dtype.is_integer() {
@@ -32,7 +34,8 @@ fn simplify_cast(f: &mut PrimFunc, e: Expr) -> Option<Expr> {
     (value != limited).then(|| f.cast(value, ty))
 }
 
-/// Returns the operand of a minimum or maximum with a constant that is not inside `range`; `None` for other expressions.
+/// Returns the operand of a minimum with a constant that is at least `range.hi`, or of a maximum with a constant that
+/// is at most `range.lo`; `None` for other expressions.
 fn without_limit(f: &PrimFunc, e: Expr, range: Interval) -> Option<Expr> {
     let ExprData::Binary(op @ (BinOp::Min | BinOp::Max), a, b) = *f.expr(e) else { return None };
     let is_implied = |limit: Expr| {

@@ -10,12 +10,13 @@ use super::loop_nest_stages::{
 };
 use crate::statement_traversal::{direct_exprs, for_each_stmt, map_stmts, uses_any};
 
-/// Emits the scalar loops of a stage. Its init runs before the outermost reduction loop, in its own loops over the spatial axes
-/// inside this loop, so that it also runs if a reduction axis is empty.
+/// Emits the scalar loops of a stage. The init runs in front of the outermost reduction loop, so that it also runs if a
+/// reduction axis is empty. If there are spatial axes inside this loop, the init gets its own loops over them.
 ///
-/// If there are such spatial axes, and the init reads memory or their extents depend on reduction axes, the init runs in the first
-/// iteration of the reduction loops instead. If their extents do not depend on reduction axes, a branch also runs the init in
-/// separate loops if a reduction axis is empty.
+/// In two cases, the init runs in the first iteration of the reduction loops instead: if the extents of these spatial
+/// axes depend on reduction axes, or if there are such spatial axes and the init reads memory. If only the second
+/// condition holds, a branch in front of the reduction loops also runs the init in its own loops if a reduction axis is
+/// empty.
 pub(super) fn scalar_loop_nest(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let point = guarded_body(f, s);
     let Some(init) = init_stmt(f, s) else { return loop_nest(f, &s.axes, point) };
