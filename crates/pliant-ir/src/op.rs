@@ -366,14 +366,15 @@ pub enum DimTrait {
     /// A reduction over the dims that the attribute `axis` lists. With the attribute `keepdims`, the operator behaves like
     /// [`DimTrait::Named`] with `axis`. Otherwise the result does not have these dims.
     Reduced,
-    /// Like [`DimTrait::Named`], but the operand with this index, instead of attributes, lists the
-    /// dims to which the operator refers.
+    /// The dims of operand 0 correspond to the dims of the results, as for [`DimTrait::Named`]. The operand with this
+    /// index lists the dims to which the operator refers.
     NamedByOperand(usize),
-    /// Like [`DimTrait::Named`], but the attribute with this name lists two numbers for each dim,
-    /// such as the padding before and after it.
+    /// The dims of operand 0 correspond to the dims of the results, as for [`DimTrait::Named`]. The attribute with this
+    /// name lists two numbers for each dim, such as the padding before and after it.
     Paired(&'static str),
-    /// Like [`DimTrait::Named`], but the attribute with this name is the image layout of operand 0, such as `NCHW`. The attribute
-    /// `out_layout`, if the operator has it, is the layout of the result.
+    /// The dims of operand 0 correspond to the dims of the results, as for [`DimTrait::Named`]. The attribute with this
+    /// name is the image layout of operand 0, such as `NCHW`. The attribute `out_layout`, if the operator has it, is
+    /// the layout of the result.
     Layout(&'static str),
 }
 

@@ -39,7 +39,9 @@ struct CallDescription {
 }
 
 impl CallDescription {
-    /// Adds an operand to the script. Recurses into tuple expressions, whose depth the verifier limits.
+    /// Returns the operand as it is written in the script. An operand that is not a literal becomes a variable of the
+    /// script, and is added to the operands for the variables. Recurses into tuple expressions, whose depth the
+    /// verifier limits.
     fn operand(&mut self, func: &mut Function, e: Expr) -> Expr {
         match func.expr(e).clone() {
             ExprData::Float(bits, dtype) => self.function.float_value(f64::from_bits(bits), dtype),

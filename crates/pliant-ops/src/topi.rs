@@ -1,5 +1,5 @@
-//! The operators as functions on tensors of tensor expressions (`topi` in Python). Each function applies the lowering that
-//! `LegalizeOps` uses to the given tensors.
+//! The operators as functions on tensors of tensor expressions (`topi` in Python). Each function builds, over the given
+//! tensors, the tensor expressions to which `LegalizeOps` lowers a call of the operator.
 
 use pliant_ir::op::Op;
 use pliant_ir::relax::{Callee, Expr, ExprData, Function};

@@ -40,7 +40,7 @@ pub struct Remark {
 pub struct Remarks(Mutex<Vec<Remark>>);
 
 impl Remarks {
-    /// Adds a remark.
+    /// Adds a remark to the end of the list.
     pub fn add(&self, remark: Remark) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(remark);
     }

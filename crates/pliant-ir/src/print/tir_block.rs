@@ -5,8 +5,8 @@ use super::tir::{Pending, TirPrinter, line};
 use crate::tir::{BlockData, BufferRegion, ExprData, IterKind, IterVar};
 
 impl TirPrinter<'_> {
-    /// Prints everything of a block that precedes its body (`with T.block`, axes, regions, allocations), and queues the body for
-    /// printing.
+    /// Prints the lines of a block that precede its body: `with T.block`, axes, regions and allocations. Queues the
+    /// body for printing.
     pub(super) fn block(
         &mut self,
         out: &mut String,

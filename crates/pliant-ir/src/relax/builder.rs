@@ -291,7 +291,8 @@ impl<'r> FunctionBuilder<'r> {
         self.emit_output_named(value, "gv")
     }
 
-    /// Binds a value to a new variable like [`emit_output`](Self::emit_output), with a name that starts with `hint`.
+    /// Binds a value to a new variable that is visible after the dataflow block (`R.output`). The name of the variable
+    /// starts with `hint`.
     pub fn emit_output_named(&mut self, value: Expr, hint: &str) -> Var {
         let var = self.emit_named(value, hint);
         self.func.var_mut(var).dataflow = false;

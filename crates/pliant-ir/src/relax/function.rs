@@ -14,7 +14,8 @@ use crate::attr_names::INPUT_NAMES;
 use crate::attr_values::{AttrValue, Attrs, FuncAttrs};
 use crate::op::DESTINATION_PASSING;
 
-/// A graph function, and the arenas with everything that it consists of. Ids are only valid in their own function.
+/// A graph function, and the arenas that contain its parts, such as variables, expressions, binding blocks and types.
+/// Parts are identified by ids, which are only valid in their own function.
 #[derive(Clone, Debug)]
 pub struct Function {
     /// The arena of the function's symbolic integers.

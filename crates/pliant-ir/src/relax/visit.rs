@@ -237,7 +237,7 @@ pub struct Uses {
 }
 
 impl Uses {
-    /// Counts the uses in everything that is reachable from the root of a function.
+    /// Counts the uses of variables in all bindings and results that are reachable from the root of a function.
     pub fn of(f: &Function) -> Self {
         let mut uses = Uses::default();
         walk(f, f.root(), |event| match event {

@@ -21,7 +21,8 @@ pub const FLAT: &str = "tir.flat";
 /// A parameter: a handle, which [`PrimFunc::buffer_map`] maps to a buffer, or a scalar variable.
 pub type Param = Var;
 
-/// A loop function, and the arenas with everything that it consists of. Ids are only valid in their own function.
+/// A loop function, and the arenas that contain its parts: variables, buffers, expressions and statements. Parts are
+/// identified by ids, which are only valid in their own function.
 ///
 /// A buffer parameter defines the size variables that are whole dims of its shape (`n` in `(n, 4)`). The other dims are checked on
 /// entry. Scalar parameters define the sizes that are not a whole dim of any buffer.

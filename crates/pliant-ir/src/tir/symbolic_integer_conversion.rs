@@ -166,8 +166,8 @@ impl SymBridge {
         result
     }
 
-    /// Converts a symbolic integer to an expression like [`Self::to_expr`], but always of type int64: a predicate is converted to 0
-    /// or 1.
+    /// Converts a symbolic integer to an int64 expression. A predicate is converted to 0 or 1. A symbol without a
+    /// variable gets a new int64 variable with its name.
     pub fn to_size(&mut self, arena: &SymArena, f: &mut PrimFunc, sym: Sym) -> Expr {
         let e = self.to_expr(arena, f, sym);
         f.cast(e, Ty::I64)

@@ -333,8 +333,8 @@ pub fn substitute(f: &mut PrimFunc, s: Stmt, map: &FxHashMap<Var, Expr>) -> Stmt
     rewrite_stmt(f, s, &mut Substitute(map))
 }
 
-/// Copies parts of `src` into `dst`. Entries in [`vars`](Self::vars) and [`buffers`](Self::buffers) are substituted; everything
-/// else is copied, with new definitions.
+/// Copies parts of `src` into `dst`. Variables in [`vars`](Self::vars) and buffers in [`buffers`](Self::buffers) are
+/// replaced by their entries. All other variables and buffers are copied, too.
 pub struct TirImporter<'a> {
     /// The loop function from which parts are copied.
     pub src: &'a PrimFunc,
@@ -477,7 +477,7 @@ impl<'a> TirImporter<'a> {
     }
 }
 
-/// Copies a loop function, without everything that is unreachable from its parameters and body.
+/// Copies the parts of a loop function that are reachable from its parameters and its body.
 pub fn copy_prim_func(src: &PrimFunc) -> PrimFunc {
     let mut dst = PrimFunc::new();
     dst.attrs = src.attrs.clone();

@@ -184,7 +184,7 @@ fn axis_slices(ctx: &mut InferCtx<'_>, dims: &[Sym]) -> Result<Option<Vec<AxisSl
 /// Maximum magnitude of a slice step. A longer step selects only the first element of any tensor, so it is clamped.
 const MAX_STEP: i64 = 1 << 48;
 
-/// A bound beyond the size of any tensor, as in "to the end".
+/// The bound of a slice that stands for "to the end": larger than the size of any tensor.
 const BEYOND_ANY_SIZE: i64 = 1 << 62;
 
 /// The first index and the length of a slice by NumPy's rules: negative bounds count from the end, and all bounds are clipped.

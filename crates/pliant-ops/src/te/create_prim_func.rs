@@ -70,8 +70,8 @@ pub struct CreatedPrimFunc {
     pub size_params: Vec<Var>,
 }
 
-/// Dims of placeholders that the stages assume to be equal to other sizes. The loop function checks this assumption before
-/// anything else.
+/// Dims of placeholders that the stages assume to be equal to other sizes. The loop function checks this assumption at
+/// its start.
 #[derive(Clone, Debug, Default)]
 pub struct AssumedDims {
     /// For each placeholder whose dims are assumed, the dims with which the loop function declares

@@ -20,7 +20,7 @@ use rustc_hash::FxHashSet;
 pub enum OpPattern {
     /// Each output element depends only on the input elements with the same index.
     ElemWise = 0,
-    /// Like `ElemWise`, but some inputs are broadcast.
+    /// Each output element depends only on the input elements with the same index after some inputs were broadcast.
     Broadcast = 1,
     /// Each output element is computed without a reduction from input elements with other indices, as in a transpose or a slice.
     Injective = 2,

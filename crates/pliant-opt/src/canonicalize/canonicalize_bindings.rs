@@ -102,8 +102,8 @@ fn resolve_symbols(func: &mut Function) -> bool {
     true
 }
 
-/// Returns the symbols that a `match_cast` defines and whose sizes are known, each with its size. The first `match_cast` that
-/// defines such a symbol must precede everything else that mentions it.
+/// Returns the symbols that a `match_cast` defines and whose sizes are known, each with its size. The first
+/// `match_cast` that defines such a symbol must precede all other occurrences of the symbol.
 fn symbols_of_known_size(func: &mut Function) -> Vec<(SymVar, Sym)> {
     let mut sites: FxHashMap<SymVar, usize> = FxHashMap::default();
     let mut defined: FxHashSet<SymVar> = FxHashSet::default();

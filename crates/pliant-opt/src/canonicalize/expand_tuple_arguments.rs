@@ -97,8 +97,8 @@ impl ModulePass for ExpandTupleArguments {
     }
 }
 
-/// Returns the nesting structure of a type. The recursion depth, here and in the functions below, is the nesting depth of tuple
-/// types, which the verifier limits.
+/// Returns the nesting structure of a type. Its depth is the nesting depth of tuple types, which the verifier limits,
+/// so functions may recurse over it.
 fn tuple_shape(func: &Function, ty: Type) -> TupleShape {
     match func.types.get(ty) {
         TypeData::Tuple(fields) => {

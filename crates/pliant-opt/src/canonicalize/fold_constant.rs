@@ -539,7 +539,8 @@ impl Evaluator<'_> {
     }
 }
 
-/// Returns the variables of foldable bindings that other bindings, or the results of sequences, read.
+/// Returns the variables of the foldable bindings that are read outside of these bindings: by bindings that cannot be
+/// folded, or by results of sequences.
 fn outside_read(func: &Function, foldable: &[Binding]) -> Vec<Var> {
     let inside: FxHashSet<Var> = foldable.iter().map(|b| b.var).collect();
     let mut read: FxHashSet<Var> = FxHashSet::default();

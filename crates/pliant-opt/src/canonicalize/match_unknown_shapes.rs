@@ -246,7 +246,8 @@ impl Matcher {
         self.matched.insert(v, operand);
     }
 
-    /// Returns a type with a new symbol for each unknown size. The recursion depth is limited as in [`can_be_matched`].
+    /// Returns a type with a new symbol for each unknown size. The symbols are named after `name`. The recursion depth
+    /// is limited as in [`can_be_matched`].
     fn with_symbols(&mut self, func: &mut Function, name: &str, ty: Type) -> Type {
         let data = match func.types.get(ty).clone() {
             TypeData::Tensor { shape: TensorShape::Rank(n), dtype } => {

@@ -6,7 +6,8 @@ use pliant_ir::Op;
 use pliant_ir::relax::expr::AttrsId;
 use pliant_ir::relax::{Expr, ExprData, Function, Type};
 
-/// The key of an operator call: everything that determines the loop function of the call.
+/// The key of an operator call, which determines the loop function of the call: the operator, the attributes, the
+/// result type and the keys of the operands.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct CallKey {
     op: Op,

@@ -101,7 +101,8 @@ enum Origin {
 /// For each variable of a function, whether and how it may share memory with a parameter.
 struct Origins {
     by_var: FxHashMap<Var, Origin>,
-    /// For each variable whose memory other variables may own: these variables.
+    /// Maps each variable that is bound to an alias or a view of other variables to these variables, which own its
+    /// memory.
     owners: FxHashMap<Var, Vec<Var>>,
     /// Maps variables that are bound to a tuple expression to this expression.
     tuples: FxHashMap<Var, Expr>,

@@ -75,7 +75,7 @@ impl BroadcastNumbers {
     }
 }
 
-/// Analyzes the operands of a matmul or convolution.
+/// Matches the operands of a matmul or convolution: looks up the calls and constants that define them.
 pub(crate) struct OperandMatcher<'a> {
     pub func: &'a Function,
     pub defs: &'a Defs,

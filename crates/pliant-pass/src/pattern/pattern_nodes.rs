@@ -78,8 +78,8 @@ pub enum PatternKind {
     Shape(Pattern, Box<[SizePattern]>),
     /// A value that matches the pattern and has this type.
     Type(Pattern, TypePattern),
-    /// An expression that matches the first of these patterns, where the values that all of these patterns match provably have the
-    /// same shape. The other patterns match values elsewhere in the match.
+    /// An expression that matches the first of these patterns. The other patterns are also parts of the whole pattern
+    /// and match other values. All values that these patterns match must provably have the same shape.
     SameShape(Box<[Pattern]>),
 }
 

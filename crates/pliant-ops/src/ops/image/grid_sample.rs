@@ -278,8 +278,9 @@ struct Pixel {
 }
 
 impl Pixel {
-    /// The index of the pixel, clamped to the image. It is clamped where it is used, because an index that is loaded from memory
-    /// would be checked there.
+    /// The index of the pixel for the grid position `at`, clamped to the image, whose axis has `size` pixels. The clamp
+    /// is part of the expression that reads the pixel, so that bounds checks are not needed although the index is
+    /// loaded from memory.
     fn clamped_index(&self, at: &[Expr], size: &Expr) -> Expr {
         te::maximum(&te::int(0), &te::minimum(&self.index.at(at), &(size - 1)))
     }

@@ -169,9 +169,10 @@ fn accepts(decl: &OpDecl, k: usize, is: KnownOperand, first: Option<usize>) -> b
     !results(decl, k, |i| if i == k { is } else { first.filter(|_| i == 0) }).is_empty()
 }
 
-/// Calls the type rule of an operator with operands of which `known` states what is known: at least the required operands and those
-/// up to operand `k`. Returns the element type of the result for each sample of the required attributes that the type rule accepts;
-/// `None` if the result is not a tensor or its element type is unknown.
+/// Calls the type rule of an operator once for each sample of its required attributes. The operands of the calls are
+/// the required ones and those up to operand `k`; `known(i)` is what their types state about operand `i`. Returns, for
+/// each call that the type rule accepts, the element type of the result: `None` if the result is not a tensor or its
+/// element type is unknown.
 fn results(decl: &OpDecl, k: usize, known: impl Fn(usize) -> KnownOperand) -> Vec<Option<DType>> {
     let last = decl.signature().operands.iter().rposition(|s| !s.optional);
     let count = (k + 1).max(last.map_or(0, |k| k + 1));

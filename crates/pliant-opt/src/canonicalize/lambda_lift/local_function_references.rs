@@ -122,8 +122,8 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Returns an expression with references to local functions replaced. Appends the bindings of the closures that the new
-    /// expression needs to `out`.
+    /// Returns an expression of the function expression `owner` with references to local functions replaced. Appends
+    /// the bindings of the closures that the new expression needs to `out`.
     fn rewrite_expr(
         &mut self,
         func: &mut Function,

@@ -131,7 +131,8 @@ impl Graph {
     }
 }
 
-/// Returns the fusion pattern of the edge from the variable `input` to a call that reads it.
+/// Returns the fusion pattern of the edge from the variable `input` to a call that reads it. `pattern` is the fusion
+/// pattern of the called loop function.
 fn edge_pattern(func: &mut Function, pattern: OpPattern, input: Var, call: &TirCall) -> OpPattern {
     let ty = func.var(input).ty;
     let same_shape = call.out_tys.iter().all(|&out| same_dims(func, ty, out));

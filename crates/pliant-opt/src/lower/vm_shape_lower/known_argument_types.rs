@@ -25,7 +25,8 @@ pub(super) struct CallerFacts {
 /// Maps the names of functions whose call sites are all known to the properties of their arguments.
 pub(super) type CallerFactsByName = FxHashMap<Arc<str>, CallerFacts>;
 
-/// Analyzes the arguments of each private function whose call sites are all known.
+/// Returns, for each private function whose call sites are all known, the properties that hold for its arguments at all
+/// calls.
 pub(super) fn caller_facts(module: &IRModule) -> CallerFactsByName {
     let private = module.relax_funcs().filter(|(_, f)| f.private);
     let facts = private.map(|(name, f)| {

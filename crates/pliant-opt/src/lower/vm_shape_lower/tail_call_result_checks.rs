@@ -55,8 +55,8 @@ impl FunctionLowering<'_> {
         without_cast
     }
 
-    /// Inserts checks before the binding of the result that ensure that its value has the required type. Returns whether the
-    /// result is completely checked there or in the branches of an `If`.
+    /// Inserts checks before the binding of the result that ensure that its value has the required type. Returns
+    /// whether these checks, or checks in the branches of an `If`, cover the whole result.
     pub fn check_before_result(
         &mut self,
         func: &mut Function,

@@ -135,8 +135,8 @@ fn check_not_called(called: &FxHashSet<Arc<str>>, name: &str) -> Result<(), Pass
     Ok(())
 }
 
-/// Moves the computations that depend only on the parameters out of a function. Returns the function that performs them. `count` is
-/// the number of inputs.
+/// Moves the computations that depend only on the weights, which are the parameters after the first `count`, out of a
+/// function. Returns the function that performs these computations.
 fn lift_params(func: &mut Function, count: usize, effects: &Effects) -> Function {
     let weights = func.params()[count..].to_vec();
     let lifted = liftable(func, &weights, effects);

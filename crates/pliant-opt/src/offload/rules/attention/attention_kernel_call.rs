@@ -44,8 +44,9 @@ fn scores_view<'a>(
     view.broadcast(scores, &repeated)
 }
 
-/// Creates the loop function and a call of it. `visible` is the mask, which is true for keys that a query may attend to. If
-/// `by_tokens` is set, the results have the dims (batch, rows, heads, size), otherwise (batch, heads, rows, size).
+/// Creates the loop function that computes an attention, and a call of it. `visible` is the mask, which is true for
+/// keys that a query may attend to. If `by_tokens` is set, the results have the dims (batch, rows, heads, size),
+/// otherwise (batch, heads, rows, size).
 pub(super) fn loop_function_call(
     cx: &mut RewriteCx<'_>,
     a: &Attention,

@@ -347,7 +347,8 @@ fn check_sizes(
     if same_batch && sizes_match { Ok(()) } else { Err(UNKNOWN_SIZES) }
 }
 
-/// Returns the [`broadcast_dims`] of a bias, which must be a float tensor.
+/// Returns, for each dim of a bias, counted from the last, whether its size is that of the scores; otherwise its size
+/// is 1. Fails if the bias is not a float tensor, or if a size is not known to be that of the scores or 1.
 fn bias_dims(func: &Function, bias: Expr, scores: &[Sym]) -> Result<Vec<bool>, &'static str> {
     if !is_float(func, bias) {
         return Err("the bias of attention must be a float tensor");
@@ -356,8 +357,8 @@ fn bias_dims(func: &Function, bias: Expr, scores: &[Sym]) -> Result<Vec<bool>, &
         .ok_or("a dim of the bias is neither 1 nor known to equal the dim of the scores")
 }
 
-/// Returns, for each dim of a bias or mask, counted from the last, whether its size is that of the scores. `None` if a size is
-/// not known to be that of the scores or 1.
+/// Returns, for each dim of a bias or mask, counted from the last, whether its size is that of the scores; otherwise
+/// its size is 1. `None` if a size is not known to be that of the scores or 1.
 fn broadcast_dims(func: &Function, e: Expr, scores: &[Sym]) -> Option<Vec<bool>> {
     let dims = func.ty(e).dims()?;
     if dims.len() > scores.len() {

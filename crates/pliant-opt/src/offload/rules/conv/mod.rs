@@ -97,7 +97,8 @@ struct Conv {
     winograd: Option<Winograd>,
 }
 
-/// The key of the cache of packed weights: the weights, and everything that determines how they are packed.
+/// The key of the cache of packed weights: the weights, and the properties of the convolution that determine how they
+/// are packed.
 struct PackingKey {
     weights: Tensor,
     layout: String,
@@ -127,7 +128,7 @@ impl PackingKey {
         }
     }
 
-    /// Whether two keys are equal.
+    /// Whether two keys are equal, so that the packed weights can be reused.
     fn matches(&self, other: &PackingKey) -> bool {
         self.weights.same(&other.weights)
             && self.layout == other.layout
