@@ -76,8 +76,8 @@ pub trait Backend: Send + Sync {
         options: &CodegenOptions,
     ) -> Result<CompiledKernels, CodegenError>;
 
-    /// Returns the size of the widest vectors for object code, as [`widest_vector_bytes`](Self::widest_vector_bytes) does for the
-    /// host CPU.
+    /// Returns the size in bytes of the widest vectors that object code for `target` uses, for which loop functions
+    /// must be lowered before they are compiled to object code. `None` if the vectors have 128 bits.
     ///
     /// # Errors
     /// [`CodegenError::Host`]: the code generator does not know the target.

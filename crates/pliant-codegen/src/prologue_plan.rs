@@ -55,7 +55,8 @@ pub enum PrologueStep {
     /// Checks that the element offset of a buffer parameter is 0, as the ABI requires. The field [`SizeCheck::expected`] contains
     /// the expression of the offset.
     CheckZero(SizeCheck),
-    /// Makes the elements of a buffer parameter accessible. The buffer's sizes are defined at this point.
+    /// Determines the address of a buffer parameter's elements, so that the body can access them. Earlier steps have
+    /// defined the sizes of the buffer.
     BindBuffer {
         /// The position of the tensor argument among the arguments of the loop function.
         position: usize,

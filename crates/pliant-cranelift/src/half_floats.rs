@@ -87,8 +87,8 @@ impl FuncGen<'_, '_> {
         self.b.ins().bor(bits, sign)
     }
 
-    /// Rounds a float32 (scalar or 128-bit chunk) to float16 precision as [`f32_to_f16_bits`](Self::f32_to_f16_bits) does, but
-    /// returns a float32.
+    /// Rounds a float32 (scalar or 128-bit chunk) to float16 precision, to nearest, ties to even. Returns a float32.
+    /// The method is that of [`f32_to_f16_bits`](Self::f32_to_f16_bits).
     pub fn round_f16(&mut self, v: Value) -> Value {
         let all_bits = self.as_bits(v);
         let magnitude = self.and_constant(all_bits, 0x7fff_ffff);

@@ -318,7 +318,8 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    /// Allocates a row-major tensor, filled as by [`poison`].
+    /// Allocates a row-major tensor, filled with a pattern that makes reads of uninitialized memory visible
+    /// ([`poison`]).
     pub fn alloc_tensor(&self, shape: &[i64], dtype: DType) -> Result<Tensor> {
         let bytes = checked_nbytes(shape, dtype)?;
         if bytes > self.options.max_alloc_bytes {
@@ -331,7 +332,8 @@ impl<'a> Interpreter<'a> {
         Ok(tensor)
     }
 
-    /// Creates a row-major tensor in a storage at an offset in bytes, filled as by [`poison`].
+    /// Creates a row-major tensor in a storage at an offset in bytes, filled with a pattern that makes reads of
+    /// uninitialized memory visible ([`poison`]).
     pub fn tensor_in_storage(
         &self,
         storage: &Storage,

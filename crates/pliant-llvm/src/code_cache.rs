@@ -39,7 +39,8 @@ const UNFINISHED_PREFIX: &str = ".unfinished-";
 
 type Hash = [u8; 32];
 
-/// The key of object code in the code cache: a hash of everything that determines the code.
+/// The key of object code in the code cache: a hash of the LLVM module, the LLVM passes, and the versions of LLVM and
+/// Pliant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CacheKey(Hash);
 

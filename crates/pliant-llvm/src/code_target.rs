@@ -76,7 +76,7 @@ impl CodeTarget {
         Ok(CodeTarget { triple: None, cpu, features, vector_bits, has_fma, has_avx512 })
     }
 
-    /// Returns the CPU of an object file.
+    /// Returns the description of the CPU for which an object file is generated.
     ///
     /// # Errors
     /// `Host`: LLVM has no code generator for the CPU, or the CPU has no instructions that convert float16.

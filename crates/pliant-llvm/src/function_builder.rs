@@ -268,7 +268,8 @@ impl<'a, 'ctx> FuncGen<'a, 'ctx> {
         Ok(v)
     }
 
-    /// Emits a load of an address as [`load_constant`](Self::load_constant) does.
+    /// Loads an address, at a byte offset, from memory that does not change during a call of the loop function: the
+    /// argument array and the `KernelRuntime` struct.
     pub fn load_pointer(&self, base: PointerValue<'ctx>, offset: usize) -> Gen<PointerValue<'ctx>> {
         Ok(self.load_constant(self.unit.pointer_type(), base, offset)?.into_pointer_value())
     }

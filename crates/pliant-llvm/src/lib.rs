@@ -9,7 +9,7 @@
 //! | `code_cache` | object code in the user's cache directory |
 //! | `object_file` | the data of the object file of a program that is compiled ahead of time |
 //! | `object_loader` | links object code into executable memory |
-//! | [`process_lifetime`] | stops LLVM before the process exits, and keeps it still while the process forks |
+//! | [`process_lifetime`] | prevents compilations while the process exits or forks |
 //! | `function_builder` | the state of a machine function under construction, and its failure paths |
 //! | `values` | LLVM types and values of expressions, and operations on both scalars and vectors |
 //! | `function_prologue` | the prologue of a loop function: loads and checks arguments, defines size variables |

@@ -25,7 +25,8 @@ unsafe impl Send for LoadedCode {}
 // SAFETY: as for Send.
 unsafe impl Sync for LoadedCode {}
 
-/// Returns the message of an error of LLVM, which it frees.
+/// Converts the error value of an LLVM function to a result: `Ok` if it is null, otherwise its message. Frees the error
+/// value.
 fn check(error: LLVMErrorRef) -> Result<(), String> {
     if error.is_null() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Keeps LLVM out of the way of `exit` and `fork`.
+//! Prevents LLVM from compiling while the process exits or forks.
 //!
 //! At exit, the destructors of LLVM's static variables run. A thread that compiles at that time would use destroyed memory. A
 //! forked child has only one thread, so what other threads were changing in LLVM at the time of the fork stays half done. Every

@@ -116,7 +116,7 @@ impl<'ctx> Unit<'ctx> {
     }
 }
 
-/// Applies a method of the builder to two integers or two vectors.
+/// Emits a comparison of two scalars or two vectors with a method of the builder. Fails with an internal error for other operands.
 macro_rules! compare {
     ($g:expr, $method:ident, $predicate:expr, $a:expr, $b:expr, $variant:ident) => {
         match ($a, $b) {

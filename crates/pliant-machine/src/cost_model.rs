@@ -41,8 +41,8 @@ impl Machine {
         self.caches.l1 * 2 / 3 / SLICE_UNIT * SLICE_UNIT
     }
 
-    /// The number of float32 rows of A, each with `depth` elements, that fit in three quarters of the second-level cache. The
-    /// result is a multiple of `unit`.
+    /// The number of rows in a block of the left operand of a matrix product: as many float32 rows of `depth` elements as fit in
+    /// three quarters of the second-level cache, rounded down to a multiple of `unit`. At least 24 and at most 132.
     pub fn block_rows(&self, depth: usize, unit: usize) -> usize {
         let rows = self.caches.l2 / 4 * 3 / (depth.max(1) * FLOAT);
         (rows / unit * unit).clamp(MIN_BLOCK_ROWS, MAX_BLOCK_ROWS)

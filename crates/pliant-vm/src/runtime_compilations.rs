@@ -21,7 +21,7 @@ pub fn record_compilation() {
 /// Adds the compilations recorded during an invocation to the total of its VM, when it is dropped.
 pub(crate) struct CompilationCounter<'a> {
     total: &'a AtomicU64,
-    /// The value of [`RECORDED`] at the start of the invocation.
+    /// The number of compilations that were recorded on this thread before the invocation started ([`RECORDED`]).
     start: u64,
     nested: bool,
 }

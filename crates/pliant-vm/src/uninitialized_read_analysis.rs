@@ -19,7 +19,8 @@ pub(crate) enum FirstUse {
 }
 
 impl FirstUse {
-    /// Analyzes the first use of the tensor that the call at index `at` of `function` returns.
+    /// Returns how the first use of the tensor that the call at index `at` of `function` returns accesses the tensor's
+    /// elements.
     pub(crate) fn of(
         exe: &Executable,
         loop_funcs: &LoopFuncTable,
@@ -58,7 +59,7 @@ fn is_reg(arg: Arg, reg: Reg) -> bool {
     matches!(arg.decode(), Some(ArgValue::Reg(r)) if r == reg)
 }
 
-/// Analyzes how a call accesses the tensor in register `tensor`, which is one of its arguments.
+/// Returns how a call accesses the elements of the tensor in register `tensor`, which is one of its arguments.
 fn call(
     exe: &Executable,
     loop_funcs: &LoopFuncTable,

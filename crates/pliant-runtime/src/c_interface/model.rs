@@ -100,7 +100,7 @@ impl Model {
     }
 }
 
-/// Converts text to a C string, without zero bytes.
+/// Converts text to a C string. Zero bytes in the text are omitted.
 fn c_string(text: &str) -> CString {
     let bytes: Vec<u8> = text.bytes().filter(|&byte| byte != 0).collect();
     CString::new(bytes).unwrap_or_default()
@@ -128,7 +128,7 @@ pub(super) unsafe fn model<'a>(address: *const Model) -> Result<&'a Model, Runti
     unsafe { address.as_ref() }.ok_or_else(|| argument_error("the argument 'model' is null"))
 }
 
-/// Creates a model.
+/// Creates a model, which runs a function of `program`, and stores its address in `model`.
 ///
 /// # Safety
 /// `program` is null or the header of a program that stays loaded as long as the model, `options` is null or valid, and `model` is
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn pliant_destroy(model: *mut Model) {
     });
 }
 
-/// Runs a model.
+/// Runs the function of a model on the inputs that are set, and stores its outputs in the model.
 ///
 /// # Safety
 /// `address` is null or that of a model.
@@ -200,7 +200,7 @@ pub unsafe extern "C" fn pliant_run(address: *mut Model) -> Status {
     guard(|| unsafe { model(address) }?.run(&RunOptions::default()))
 }
 
-/// Runs a model with a time limit.
+/// Runs the function of a model, with a time limit of `seconds` seconds, on the inputs that are set.
 ///
 /// # Safety
 /// `address` is null or that of a model.

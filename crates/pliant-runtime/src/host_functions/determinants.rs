@@ -72,7 +72,7 @@ fn convert<T>(values: &[f64], f: impl Fn(f64) -> T) -> Vec<T> {
     values.iter().map(|&v| f(v)).collect()
 }
 
-/// Number of elements of which rows are padded to a multiple, so that they consist of whole vectors.
+/// Rows are padded to a multiple of this number of elements, so that they consist of whole SIMD vectors.
 const ROW_ALIGNMENT: usize = 8;
 
 /// Computes the determinant of a square matrix by Gaussian elimination with partial pivoting, in place. The elements after the last
@@ -106,8 +106,8 @@ fn determinant(
     Some(product)
 }
 
-/// Subtracts a multiple of `pivot_row` from each row of `rows`, so that column `k` of the rows becomes 0. The columns before `k`
-/// have no meaning any more; those in the same vectors are changed, too.
+/// Subtracts a multiple of `pivot_row` from each row of `rows`, so that column `k` of the rows becomes 0. Columns before `k` are no
+/// longer used. Those in the same SIMD vector as column `k` are changed, too.
 struct EliminateColumn<'a> {
     rows: &'a mut [f64],
     pivot_row: &'a [f64],

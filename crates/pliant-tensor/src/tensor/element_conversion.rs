@@ -52,7 +52,7 @@ impl Tensor {
     }
 }
 
-/// Converts each element, of `N` bytes.
+/// Splits the bytes of a tensor into elements of `N` bytes, and converts each element with `read`.
 fn convert<const N: usize, T>(bytes: &[u8], read: impl Fn([u8; N]) -> T) -> Vec<T> {
     bytes.as_chunks::<N>().0.iter().map(|&element| read(element)).collect()
 }

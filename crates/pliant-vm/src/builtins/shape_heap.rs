@@ -250,7 +250,8 @@ pub(super) fn load_shape(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Shape(dims?.into()))
 }
 
-/// `match_prim_value(value, heap, code, operand, context)`: checks or stores one integer, like `match_shape`.
+/// `match_prim_value(value, heap, code, operand, context)`: checks an integer, or stores it in the shape heap. `code`,
+/// a [`MatchShapeCode`], selects the action.
 pub(super) fn match_prim_value(args: Args<'_>) -> Result<Value, VmError> {
     let Some(value) = args.value(0)?.as_int() else {
         let (subject, kind) = (subject(&args, 4), args.value(0)?.kind());
