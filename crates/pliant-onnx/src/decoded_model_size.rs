@@ -134,7 +134,8 @@ struct DecodedSizeScan {
 }
 
 impl DecodedSizeScan {
-    /// Scans a message and the messages nested in it.
+    /// Adds the decoded sizes of the fields of a message, and of the messages nested in it, to the total. `rest` is the
+    /// encoded message.
     fn message(&mut self, mut rest: &[u8], kind: FieldKind, depth: usize) -> Result<(), String> {
         if depth > MAX_DEPTH {
             return Err(format!(

@@ -43,7 +43,8 @@ pub struct Model {
     pub(crate) limits: Limits,
 }
 
-/// What a model file states about itself, beside the graph. Texts are empty if the file does not contain them.
+/// The metadata of a model file: versions, producer, names and documentation. Texts are empty if the file does not
+/// contain them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelMetadata {
     /// The version of the file format.
@@ -175,7 +176,7 @@ impl Model {
         })
     }
 
-    /// What the file states about itself, beside the graph.
+    /// The metadata of the file: versions, producer, names and documentation.
     pub fn metadata(&self) -> ModelMetadata {
         let proto = &self.proto;
         let graph = proto.graph.as_ref();

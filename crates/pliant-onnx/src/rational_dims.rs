@@ -32,7 +32,7 @@ pub struct RationalTensor {
     pub dtype: DType,
 }
 
-/// Whether folding computations of this dtype is exact.
+/// Whether computations on sizes in this float type can be folded exactly: true for float32 and float64.
 pub(crate) fn is_foldable_float(dtype: DType) -> bool {
     matches!(dtype, DType::Float32 | DType::Float64)
 }

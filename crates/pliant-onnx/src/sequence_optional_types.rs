@@ -259,7 +259,7 @@ impl Node<'_, '_> {
     }
 
     /// Converts a value of the import to an expression of the program and its ONNX type. The method
-    /// [`value_of_object`](Self::value_of_object) does the opposite.
+    /// [`value_of_object`](Self::value_of_object) converts in the opposite direction.
     ///
     /// # Errors
     /// If the value is the result of a node that could not be converted.

@@ -178,7 +178,8 @@ mod _core {
     use pyo3::prelude::*;
     use pyo3::types::{PyDict, PyModule};
 
-    /// Registers the packed functions that programs call by name, and prepares process-wide state.
+    /// Initializes the module: registers the library's packed functions, which programs call by name, installs exit
+    /// handlers, and allocates a memory reserve for failed allocations.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         // The importing thread is usually the main thread.

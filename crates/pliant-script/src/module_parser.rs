@@ -114,7 +114,7 @@ fn macros<'p, 's>(
     Some(out)
 }
 
-/// Reads the imports and the metadata. They come first, because everything else may refer to them.
+/// Reads the imports and the metadata of a file. They are read before all other statements, which may refer to them.
 fn read_imports_and_metadata<'s>(cx: &mut ParseContext<'s>, stmts: &[Stmt<'s>]) {
     for stmt in stmts {
         match &stmt.kind {

@@ -373,7 +373,11 @@ class ScheduleState:
         """Moves the init of a reduction into a block of its own, in front of a loop. Returns the new block."""
 
     def rfactor(self, l: LoopRV, factor_axis: int) -> BlockRV:
-        """Splits a reduction into partial results over a loop, their dim `factor_axis`. Returns the block that computes them."""
+        """Splits a reduction into one partial result for each iteration of a loop, which another block combines.
+
+        The partial results have the loop as an additional dim at the position `factor_axis`. Returns the block that computes the
+        partial results.
+        """
 
 class Executable:
     """A compiled program: bytecode, constants and machine code."""

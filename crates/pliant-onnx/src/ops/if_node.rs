@@ -4,8 +4,8 @@
 //! become unknown. If even the ranks differ, [`ObjectType::with_declared_rank`] chooses the rank that the file declares, with the
 //! dims of the branch that has this rank, which are checked at run time. Without a declaration, the rank becomes unknown.
 //!
-//! Nodes in the branches that cannot be imported statically are imported at run time. If this converter itself fails, the whole
-//! `If` is (`deferred_node/defer_node.rs`).
+//! Nodes in the branches that cannot be imported statically are imported at run time. If this converter itself fails,
+//! the whole `If` is imported at run time (`deferred_node/defer_node.rs`).
 
 use pliant_ir::relax::{Expr, Seq};
 

@@ -194,7 +194,9 @@ fn counts_to_columns(n: &mut Node<'_, '_>, counts: Expr, columns: &[i64]) -> Exp
     n.take(counts, from, 1)
 }
 
-/// Applies the attributes `mode` and `weights` to the counts.
+/// Converts the counts of n-grams to the result that the attribute `mode` selects: the counts (`TF`), 1 for each n-gram
+/// that occurs (`IDF`), or the counts (`TFIDF`). Except for `TF`, the result is multiplied by the attribute `weights`,
+/// if it is present.
 fn apply_weights(n: &mut Node<'_, '_>, y: Expr, mode: &str) -> ExprResult {
     let mut y = y;
     if mode == "IDF" {

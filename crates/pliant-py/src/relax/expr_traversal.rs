@@ -28,7 +28,8 @@ enum Pending {
     ExpandBinding(BindingRef),
 }
 
-/// Calls `visit` with everything inside an expression, and finally with the expression itself.
+/// Calls `visit` with the subexpressions, variable definitions and bindings inside an expression, and finally with the
+/// expression itself.
 pub fn walk(root: &NodeRef, mut visit: impl FnMut(WalkEvent)) {
     let mut stack = vec![Pending::Expand(root.clone())];
     let mut parts = Vec::new();

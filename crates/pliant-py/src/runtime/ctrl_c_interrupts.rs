@@ -44,7 +44,7 @@ thread_local! {
 #[derive(Default)]
 pub struct RunCounter(Arc<AtomicU32>);
 
-/// Marks a compilation or pass in progress until it is dropped.
+/// Counts a compilation or pass as in progress until this value is dropped.
 pub struct CompileGuard(());
 
 impl CompileGuard {
@@ -64,7 +64,7 @@ impl Drop for CompileGuard {
     }
 }
 
-/// Marks a run in progress until it is dropped.
+/// Counts a thread as one that runs a VM until this value is dropped.
 pub struct RunGuard<'a>(&'a RunCounter);
 
 impl RunCounter {
@@ -183,7 +183,7 @@ mod fork_handlers {
 
 #[cfg(not(unix))]
 mod fork_handlers {
-    /// Does nothing, because other systems have no fork.
+    /// Does nothing. Only Unix systems have forks.
     pub fn install() {}
 }
 

@@ -50,7 +50,7 @@ impl PackedFunction {
     }
 }
 
-/// Marks a call in progress until it is dropped.
+/// Counts a call of a packed function as in progress until this value is dropped.
 struct CallInProgress<'a>(&'a AtomicUsize);
 
 impl<'a> CallInProgress<'a> {

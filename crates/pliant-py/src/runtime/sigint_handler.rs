@@ -104,7 +104,7 @@ mod unix {
     }
 }
 
-/// Empty functions for other systems, on which a kernel runs to its end before Python handles the signal.
+/// Empty functions for systems other than Unix, on which a kernel runs to its end before Python handles the signal.
 #[cfg(not(unix))]
 mod unsupported {
     pub fn listen() {}

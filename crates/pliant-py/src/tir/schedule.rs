@@ -198,7 +198,9 @@ impl ScheduleState {
         Ok(BlockHandle(self.lock().decompose_reduction(&block.0, &l.0)?))
     }
 
-    /// Splits a reduction into partial results over a loop, their dim `factor_axis`. Returns the block that computes them.
+    /// Splits a reduction into one partial result for each iteration of a loop, which another block combines. The
+    /// partial results have the loop as an additional dim at the position `factor_axis`. Returns the block that
+    /// computes the partial results.
     fn rfactor(&self, l: &LoopHandle, factor_axis: i64) -> Result<BlockHandle> {
         Ok(BlockHandle(self.lock().rfactor(&l.0, factor_axis)?))
     }

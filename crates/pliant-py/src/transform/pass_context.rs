@@ -25,7 +25,8 @@ thread_local! {
 pub struct RunningPass;
 
 impl RunningPass {
-    /// Makes the context available until the returned value is dropped.
+    /// Makes the Python context `object` and the Rust context `ctx` of a Python pass available to the passes that it
+    /// calls, until the returned value is dropped.
     pub fn begin(object: Py<PyAny>, ctx: &PassContext) -> RunningPass {
         RUNNING.with_borrow_mut(|list| list.push((object, ctx.clone())));
         RunningPass

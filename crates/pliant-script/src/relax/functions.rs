@@ -337,7 +337,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         Ok(OpenFunction { open, names, want, var, flags })
     }
 
-    /// Parses the body of a local function and binds it.
+    /// Parses the body of a local function, and binds the function to a variable with the function's name.
     fn close_function(&mut self, def: &FunctionDef<'s>, opened: OpenFunction<'s>) -> Res<()> {
         let OpenFunction { open, names, want, var, flags } = opened;
         let outer = (self.impure.take(), std::mem::replace(&mut self.stated_pure, flags.pure));

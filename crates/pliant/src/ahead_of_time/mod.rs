@@ -159,7 +159,8 @@ pub fn export_library(
     Ok(())
 }
 
-/// Returns the code generator that compiles object code.
+/// Returns the code generator that compiles object code if the options select `target`: in builds with LLVM, LLVM
+/// instead of [`Target::Auto`], otherwise `target` itself.
 fn code_generator(target: Target) -> Target {
     match target {
         #[cfg(feature = "llvm")]

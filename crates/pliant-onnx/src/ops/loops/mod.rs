@@ -1,7 +1,7 @@
 //! Converters of `Loop`, `Scan` and `SequenceMap`, whose bodies are graphs. The loop becomes a `relax.while_loop` over its state.
 //!
-//! Nodes in the body that cannot be imported statically are imported at run time. If a converter of this folder itself fails, the
-//! whole loop is (`deferred_node/defer_node.rs`).
+//! Nodes in the body that cannot be imported statically are imported at run time. If a converter of this folder itself
+//! fails, the whole loop is imported at run time (`deferred_node/defer_node.rs`).
 
 mod loop_state;
 mod scan;

@@ -31,8 +31,8 @@ fn recurrent_layer(
     layer_of_operands(n, op, &args, flag)
 }
 
-/// Emits a recurrent layer whose operands are already converted. The attributes are those of the node; `flag` is the name of the
-/// one that only this kind of layer has.
+/// Emits a recurrent layer whose operands are already converted. Its attributes are those of the node. `flag` is the
+/// name of the attribute that only this kind of layer has.
 pub(in crate::ops) fn layer_of_operands(
     n: &mut Node<'_, '_>,
     op: &str,
