@@ -119,7 +119,7 @@ impl<'ctx> FuncGen<'_, 'ctx> {
         let ty = self.unit.function_type(&[self.unit.pointer_type(), int, int], int);
         let function = self.unit.add_function(&format!("{}_parallel", self.name), ty);
         let Some(context) = function.get_nth_param(0).map(|p| p.into_pointer_value()) else {
-            return internal("the outlined function of a parallel loop has no parameter for the loop variable");
+            return internal("the outlined function of a parallel loop has no context parameter");
         };
         let mut inner = FuncGen::new(self.unit, self.f, self.name, function, &mut *self.messages)?;
         inner.in_parallel = true;
