@@ -6,7 +6,7 @@
 //! | `tidy` | fails on files, functions and lines that are too long, and on files that lack a module comment, contain a path of a development machine, or name a missing source file |
 //! | `publish` | fails if a public crate lacks metadata or a README, or cannot be packaged |
 //! | `check` | all of these |
-//! | `ci` | runs `make test`, `make rust-example`, `make llvm-test-if-possible`, `make deny`, `make docs`, `make models` and `make race`, and prints the numbers of tests |
+//! | `ci` | runs `make test`, `make rust-example`, `make llvm-test-if-possible`, `make deny`, `make docs`, `make models`, `make race` and `make test-torch-if-possible`, and prints the numbers of tests |
 
 mod ci;
 mod crate_layers;
