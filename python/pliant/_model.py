@@ -114,9 +114,9 @@ def compile(
     shapes: str | None = None
     facts = {name: options.pop(name) for name in ONNX_OPTIONS if name in options}
     if _is_onnx(mod):
-        from pliant.frontend.onnx import import_model
+        from pliant.frontend.onnx import ImportOptions, import_model
 
-        program, shapes = import_model(mod, **facts)
+        program, shapes = import_model(mod, ImportOptions(**facts))
         allowed = getattr(facts.get("limits"), "seconds", None)
         if allowed is not None:
             options.setdefault("seconds", allowed)

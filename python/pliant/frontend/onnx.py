@@ -108,48 +108,58 @@ def from_onnx(
     if opset is not None:
         raise TypeError("the argument opset is not supported: remove it; the model declares the operator set that it uses")
     del sanitize_input_names  # Names are always made valid.
-    module, _ = import_model(
-        model,
+    options = ImportOptions(
         shape_dict,
         dtype_dict,
         keep_params_in_input,
         limits,
-        dynamic_shapes=dynamic_shapes,
-        divisible=divisible,
-        allow_specialization=allow_specialization,
-        strict=strict,
+        dynamic_shapes,
+        divisible,
+        allow_specialization,
+        strict,
     )
-    return module
+    return import_model(model, options)[0]
 
 
-def import_model(
-    model: Source | Any,
-    shape_dict: Mapping[str, Sequence[int | str | None]] | None = None,
-    dtype_dict: Mapping[str, Any] | str | None = None,
-    keep_params_in_input: bool = False,
-    limits: Limits | None = None,
-    *,
-    dynamic_shapes: Mapping[str, Any] | None = None,
-    divisible: Mapping[str, int] | None = None,
-    allow_specialization: bool = False,
-    strict: bool = False,
-) -> tuple[IRModule, str]:
-    """Imports an ONNX model. Returns the module and the text that ``Model.explain_shapes`` prints. The arguments are
-    those of :func:`from_onnx`. Warnings of the import are Python warnings."""
-    imported = import_with_warnings(
-        model,
-        shape_dict,
-        dtype_dict,
-        keep_params_in_input,
-        limits,
-        dynamic_shapes=dynamic_shapes,
-        divisible=divisible,
-        allow_specialization=allow_specialization,
-        strict=strict,
-    )
+@dataclass(frozen=True)
+class ImportOptions:
+    """The options of an import, with the names and the meaning of the arguments of :func:`from_onnx`."""
+
+    shape_dict: Mapping[str, Sequence[int | str | None]] | None = None
+    dtype_dict: Mapping[str, Any] | str | None = None
+    keep_params_in_input: bool = False
+    limits: Limits | None = None
+    dynamic_shapes: Mapping[str, Any] | None = None
+    divisible: Mapping[str, int] | None = None
+    allow_specialization: bool = False
+    strict: bool = False
+
+    def shapes(self) -> dict[str, list[Any]]:
+        """Returns the dims of ``shape_dict``, checked."""
+        given = _mapping("shape_dict", self.shape_dict, "dims of inputs by name")
+        return {name: _dims(name, dims) for name, dims in given.items()}
+
+    def facts(self) -> dict[str, Any]:
+        """Returns the facts about dims, and the flags, as the importer takes them, checked."""
+        flags = {"allow_specialization": self.allow_specialization, "strict": self.strict}
+        for option, value in flags.items():
+            if not isinstance(value, bool):
+                raise TypeError(f"{option}: expected True or False, got {value!r}")
+        dynamic = _mapping("dynamic_shapes", self.dynamic_shapes, "dims of inputs by name")
+        return {
+            "dynamic": [(name, declared_dims(name, dims)) for name, dims in dynamic.items()],
+            "divisible": list(_divisors(self.divisible).items()),
+            **flags,
+        }
+
+
+def import_model(model: Source | Any, options: ImportOptions) -> tuple[IRModule, str]:
+    """Imports an ONNX model. Returns the module and the text that ``Model.explain_shapes`` prints. Warnings of the import are
+    Python warnings. Raises the errors of :func:`from_onnx`."""
+    imported = import_with_warnings(model, options)
     for text in imported.warnings:
         warnings.warn(text, stacklevel=3)
-    if keep_params_in_input:
+    if options.keep_params_in_input:
         attach_params(imported.module, {"main": list(imported.params.values())})
     return imported.module, imported.shape_report
 
@@ -168,37 +178,17 @@ class Imported:
     """Warnings, such as those of symbols that are replaced by fixed sizes."""
 
 
-def import_with_warnings(
-    model: Source | _core.OnnxFile | Any,
-    shape_dict: Mapping[str, Sequence[int | str | None]] | None = None,
-    dtype_dict: Mapping[str, Any] | str | None = None,
-    keep_params_in_input: bool = False,
-    limits: Limits | None = None,
-    *,
-    dynamic_shapes: Mapping[str, Any] | None = None,
-    divisible: Mapping[str, int] | None = None,
-    allow_specialization: bool = False,
-    strict: bool = False,
-) -> Imported:
-    """Imports an ONNX model and returns its warnings. The arguments are those of :func:`from_onnx`."""
-    source, bounds = source_of(model), _limits(limits)
-    for option, value in (("allow_specialization", allow_specialization), ("strict", strict)):
-        if not isinstance(value, bool):
-            raise TypeError(f"{option}: expected True or False, got {value!r}")
-    given = _mapping("shape_dict", shape_dict, "dims of inputs by name")
-    shapes = {name: _dims(name, dims) for name, dims in given.items()}
-    dynamic = _mapping("dynamic_shapes", dynamic_shapes, "dims of inputs by name")
-    facts = {
-        "dynamic": [(name, declared_dims(name, dims)) for name, dims in dynamic.items()],
-        "divisible": list(_divisors(divisible).items()),
-        "allow_specialization": allow_specialization,
-        "strict": strict,
-    }
-    dtypes = {} if isinstance(dtype_dict, str) else dict(_mapping("dtype_dict", dtype_dict, "element types by name"))
-    if isinstance(dtype_dict, str):
+def import_with_warnings(model: Source | _core.OnnxFile | Any, options: ImportOptions) -> Imported:
+    """Imports an ONNX model and returns its warnings. Raises the errors of :func:`from_onnx`."""
+    source, bounds = source_of(model), _limits(options.limits)
+    shapes, facts, dtypes = options.shapes(), options.facts(), options.dtype_dict
+    if isinstance(dtypes, str):
         _, _, inputs, _, _ = _core.import_onnx(source, False, shapes, {}, bounds, facts)
-        dtypes = dict.fromkeys(inputs, dtype_dict)
-    module, params, _, _, report = _core.import_onnx(source, keep_params_in_input, shapes, dtypes, bounds, facts)
+        dtypes = dict.fromkeys(inputs, dtypes)
+    dtypes = dict(_mapping("dtype_dict", dtypes, "element types by name"))
+    module, params, _, _, report = _core.import_onnx(
+        source, options.keep_params_in_input, shapes, dtypes, bounds, facts
+    )
     return Imported(module, params, *report)
 
 

@@ -16,7 +16,7 @@ from pliant import _core
 from pliant._core import IRModule, Model
 from pliant._model import compile_module
 from pliant.error import PliantError
-from pliant.frontend.onnx import Imported, import_with_warnings
+from pliant.frontend.onnx import Imported, ImportOptions, import_with_warnings
 from pliant.onnxruntime import _log
 from pliant.onnxruntime._enums import GraphOptimizationLevel
 from pliant.onnxruntime._metadata import NodeArg, node_arg, outputs_of
@@ -139,13 +139,13 @@ class ModelFile:
 
     def _import(self, variant: Variant) -> Imported:
         """Imports the model. If initializers are replaced, all of them are parameters of the function."""
-        imported = import_with_warnings(
-            self.file,
+        options = ImportOptions(
             shape_dict=self._shapes(variant),
             keep_params_in_input=bool(self._replaced),
             dynamic_shapes={name: {} for name in sorted(variant.fed_initializers)},
             allow_specialization=True,
         )
+        imported = import_with_warnings(self.file, options)
         for text in imported.warnings:
             self._options._log(_log.WARNING, text)
         return imported
