@@ -26,8 +26,8 @@ use crate::type_inference::InferCtx;
 
 mod lowered_forms;
 
-pub(crate) use lowered_forms::{TeForm, te_form, tir_call};
-use lowered_forms::{legalize_packed, legalize_view, tir_call_assuming};
+pub(crate) use lowered_forms::{TeForm, te_form, tir_call, tir_call_assuming};
+use lowered_forms::{legalize_packed, legalize_view};
 
 /// The form to which a call was lowered.
 #[expect(
@@ -204,6 +204,32 @@ impl<'a> LegalizeCtx<'a> {
             inputs,
             assumed,
         }
+    }
+
+    /// The tensor expressions of another call, with the operands `args` of this call and the result type `ty`. The operands become
+    /// placeholders of this call.
+    ///
+    /// # Errors
+    /// The errors of the lowering, or if the operator has no tensor expression.
+    pub(crate) fn te_of(
+        &mut self,
+        decl: &'a OpDecl,
+        args: &'a [Expr],
+        ty: Type,
+    ) -> Result<Vec<te::Tensor>, LegalizeError> {
+        let (Legalize::Te(te) | Legalize::View(te)) = decl.legalize else {
+            return Err(self.error(format!("{} has no tensor expression", decl.name)));
+        };
+        let saved = (self.decl, self.args, self.ty, self.trust_indices);
+        (self.decl, self.args, self.ty, self.trust_indices) = (decl, args, ty, true);
+        let outputs = te(self);
+        (self.decl, self.args, self.ty, self.trust_indices) = saved;
+        outputs
+    }
+
+    /// The placeholder that an operand has become; `None` if the tensor expressions do not read the operand.
+    pub(crate) fn placeholder_of(&self, operand: Expr) -> Option<te::Tensor> {
+        self.inputs.iter().find(|(_, e)| *e == operand).map(|(t, _)| t.clone())
     }
 
     /// Returns the context of type inference for the call that is being lowered.

@@ -12,6 +12,7 @@
 //! | [`broadcast`] | broadcasting with symbolic sizes, decided at compile time or at run time |
 //! | [`einsum_equation`] | the equation of an einsum |
 //! | [`dynamic_operator_calls`] | calls whose operands have a rank or data type that is only known at run time |
+//! | [`mod@gradient`] | gradients of operators: rules, and loop functions derived from tensor expressions |
 //! | [`mod@legalize`] | lowers calls to loop functions, views or packed functions |
 //! | [`runtime_size_checks`] | the conditions on sizes that a call checks at run time |
 //! | [`module_builder`] | [`ModuleBuilder`]: builds modules and emits tensor expressions into them |
@@ -22,6 +23,7 @@ pub mod broadcast;
 pub mod call_attributes;
 pub mod dynamic_operator_calls;
 pub mod einsum_equation;
+pub mod gradient;
 pub mod legalize;
 pub mod module_builder;
 pub mod op_declaration;
@@ -35,6 +37,7 @@ pub mod topi;
 pub mod type_inference;
 pub mod user_defined_ops;
 
+pub use gradient::{Gradient, GradientBuilder, GradientError};
 pub use legalize::{
     LegalizeError, Legalized, TirCall, changes_only_unit_dims, constant_sizes_of, legalize,
     legalize_call, legalize_to_tir, legalize_with, needs_shapes,

@@ -4,6 +4,7 @@ use pliant_ir::op::{DimTrait, InferError, OperandKind, OperandSpec};
 use pliant_ir::relax::Type;
 use pliant_ir::{AttrValue, OpSignature};
 
+use crate::gradient::{Gradient, GradientFn};
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::te;
 use crate::type_inference::InferCtx;
@@ -149,8 +150,8 @@ pub struct OpDecl {
     pub errors: Option<&'static str>,
     /// The features of comparable operators that are not supported, with reasons.
     pub limits: Option<&'static str>,
-    // Gradients are not implemented. A field `gradient: Option<GradientFn>` with a builder function `gradient(f)` would hold them,
-    // where `f` creates the adjoints of the operands from the adjoint of the result.
+    /// How the adjoints of the operands follow from the adjoint of the result.
+    pub gradient: Gradient,
 }
 
 impl OpDecl {
@@ -178,7 +179,26 @@ impl OpDecl {
             doc,
             errors: None,
             limits: None,
+            gradient: Gradient::None,
         }
+    }
+
+    /// Sets the rule that emits the adjoints of the operands.
+    pub const fn gradient(mut self, rule: GradientFn) -> Self {
+        self.gradient = Gradient::Rule(rule);
+        self
+    }
+
+    /// Declares that the gradient is derived from the tensor expression of the operator.
+    pub const fn gradient_from_te(mut self) -> Self {
+        self.gradient = Gradient::FromTe;
+        self
+    }
+
+    /// Declares that the derivatives are zero wherever they exist.
+    pub const fn zero_gradient(mut self) -> Self {
+        self.gradient = Gradient::Zero;
+        self
     }
 
     /// Sets the keywords of the operator's operands.

@@ -15,9 +15,9 @@ use crate::type_inference::InferCtx;
 /// A call that is expressed by tensor expressions.
 pub(crate) struct TeForm {
     /// The preferred name of the loop function.
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     /// The inputs of the tensor expressions of a call: placeholders, each with the operand that it represents.
-    pub(super) inputs: Vec<(te::Tensor, Expr)>,
+    pub(crate) inputs: Vec<(te::Tensor, Expr)>,
     /// The tensor expressions of the results of a call.
     pub(crate) outputs: Vec<te::Tensor>,
     /// The dims of operands that are assumed to be equal to other sizes, and the checks of this
@@ -131,7 +131,7 @@ pub(super) fn copy_aliased_outputs(
 
 /// Creates the loop function that computes `outputs` from `inputs`, and a call of it. The outputs may be computed as if dims of the
 /// inputs were equal to other sizes; `assumed` lists these dims, with run-time checks of the equality.
-pub(super) fn tir_call_assuming(
+pub(crate) fn tir_call_assuming(
     func: &mut Function,
     name: &str,
     (inputs, outputs, assumed): (&[(te::Tensor, Expr)], &[te::Tensor], &AssumedDims),

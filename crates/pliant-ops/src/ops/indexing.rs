@@ -7,6 +7,8 @@ pub mod scatter;
 mod scatter_loops;
 pub mod tensor_scatter;
 
+mod scatter_gradients;
+
 use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::TypeData;
@@ -35,7 +37,8 @@ pub static DECLS: &[OpDecl] = &[
     .errors(
         "`axis` is out of range, `axis` is missing although `x` is not a vector, or the mode is \"nan\" although `x` is not a float \
         tensor",
-    ),
+    )
+    .gradient(scatter_gradients::take),
     OpDecl::new(
         "relax.strided_slice",
         infer_slice,
@@ -47,7 +50,8 @@ pub static DECLS: &[OpDecl] = &[
     .dims(DimTrait::NamedByOperand(1))
     .te(Pattern::Injective, te_slice)
     .onnx(&["Slice"])
-    .errors("an axis is out of range or occurs twice, the lists differ in length, or a stride is 0 or not a constant"),
+    .errors("an axis is out of range or occurs twice, the lists differ in length, or a stride is 0 or not a constant")
+    .gradient_from_te(),
 ];
 
 // ---- take ----

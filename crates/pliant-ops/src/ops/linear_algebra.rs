@@ -3,6 +3,9 @@
 
 pub mod einsum;
 
+mod einsum_gradient;
+mod matmul_gradients;
+
 use pliant_ir::op::InferError;
 use pliant_ir::{DType, Sym};
 
@@ -31,7 +34,8 @@ pub static DECLS: &[OpDecl] = &[
     .aliases(&["relax.dot", "relax.nn.matmul"])
     .numpy("matmul")
     .onnx(&["MatMul"])
-    .errors("an operand is a scalar, the contracted dims differ, or the leading dims cannot be broadcast"),
+    .errors("an operand is a scalar, the contracted dims differ, or the leading dims cannot be broadcast")
+    .gradient(matmul_gradients::matmul),
     OpDecl::new(
         "relax.linear",
         infer_linear,
@@ -43,12 +47,14 @@ pub static DECLS: &[OpDecl] = &[
     .te(Pattern::OutEWiseFusable, te_linear)
     .aliases(&["relax.nn.linear"])
     .onnx(&["Gemm"])
-    .errors("`weight` does not have 2 dims, the contracted dims differ, or `bias` cannot be broadcast to the product"),
+    .errors("`weight` does not have 2 dims, the contracted dims differ, or `bias` cannot be broadcast to the product")
+    .gradient(matmul_gradients::linear),
     OpDecl::new("relax.outer", infer_outer, "Outer product of two vectors.")
         .operands(&["x1", "x2"])
         .te(Pattern::Broadcast, te_outer)
         .numpy("outer")
-        .errors("an operand is not a vector"),
+        .errors("an operand is not a vector")
+    .gradient(matmul_gradients::outer),
 ];
 
 /// The element type of the result: the one that the call requests, else the element type of the

@@ -9,6 +9,8 @@ pub mod concat_split;
 pub mod layout_transform;
 pub mod rearrange;
 
+mod join_gradients;
+
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::{ExprData, TensorShape, TypeData};
@@ -32,11 +34,13 @@ pub static DECLS: &[OpDecl] = &[
     .view(te_view)
     .numpy("reshape")
     .onnx(&["Reshape"])
-    .errors("the numbers of elements differ, or the shape contains -1 twice or another negative size"),
+    .errors("the numbers of elements differ, or the shape contains -1 twice or another negative size")
+    .gradient(|g| g.reshaped()),
     OpDecl::new("relax.flatten", infer_flatten, "The elements as a vector, in row-major order.")
         .operands(&["x"])
         .view(te_view)
-        .numpy("ravel"),
+        .numpy("ravel")
+    .gradient(|g| g.reshaped()),
     OpDecl::new(
         "relax.expand_dims",
         infer_expand_dims,
@@ -48,7 +52,8 @@ pub static DECLS: &[OpDecl] = &[
     .view(te_view)
     .numpy("expand_dims")
     .onnx(&["Unsqueeze"])
-    .errors("an axis is out of range or occurs twice"),
+    .errors("an axis is out of range or occurs twice")
+    .gradient(|g| g.reshaped()),
     OpDecl::new(
         "relax.squeeze",
         infer_squeeze,
@@ -61,7 +66,8 @@ pub static DECLS: &[OpDecl] = &[
     .constant_sizes(ConstantSizes::WhetherOne)
     .numpy("squeeze")
     .onnx(&["Squeeze"])
-    .errors("an axis is out of range, occurs twice or has a size other than 1"),
+    .errors("an axis is out of range, occurs twice or has a size other than 1")
+    .gradient(|g| g.reshaped()),
     OpDecl::new(
         "relax.permute_dims",
         infer_permute,
@@ -74,13 +80,15 @@ pub static DECLS: &[OpDecl] = &[
     .aliases(&["relax.transpose"])
     .numpy("transpose")
     .onnx(&["Transpose"])
-    .errors("`axes` is not a permutation of the dims"),
+    .errors("`axes` is not a permutation of the dims")
+    .gradient(join_gradients::permute_dims),
     OpDecl::new("relax.broadcast_to", infer_broadcast_to, "Broadcasts a tensor to a shape.")
         .operands(&["x", "shape: size"])
         .te(Pattern::Broadcast, te_broadcast_to)
         .numpy("broadcast_to")
         .onnx(&["Expand"])
-        .errors("`x` cannot be broadcast to the shape"),
+        .errors("`x` cannot be broadcast to the shape")
+    .gradient(|g| g.first(g.dy().fit(g.arg(0)))),
     OpDecl::new(
         "relax.repeat",
         infer_repeat,
@@ -91,7 +99,8 @@ pub static DECLS: &[OpDecl] = &[
     .symbolic("repeats")
     .te(Pattern::Injective, te_repeat)
     .numpy("repeat")
-    .errors("`repeats` is negative or not one integer, or the axis is out of range"),
+    .errors("`repeats` is negative or not one integer, or the axis is out of range")
+    .gradient_from_te(),
     OpDecl::new("relax.tile", infer_tile, "Repeats the whole tensor `repeats[k]` times along each axis `k`. Missing leading axes \
         of `x` have size 1, and missing leading repeats are 1.")
         .operands(&["x"])
@@ -100,7 +109,8 @@ pub static DECLS: &[OpDecl] = &[
         .te(Pattern::Injective, te_tile)
         .numpy("tile")
         .onnx(&["Tile"])
-        .errors("a number of repeats is negative"),
+        .errors("a number of repeats is negative")
+    .gradient_from_te(),
 ];
 
 // ---- views ----

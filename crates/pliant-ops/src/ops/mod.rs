@@ -10,6 +10,7 @@
 //! | `recurrent` | `lstm`, `gru` and `rnn` |
 //! | `image`, `vision` | resizing and sampling of images; boxes and regions of object detection |
 //! | `quantize` | `quantize` and `dequantize`; samples from random numbers |
+//! | `gradient_operators` | `grad.no_grad`, checkpoints, and gradients that are operators of their own |
 //! | `fourier_transforms` | `dft` and `stft` |
 //! | `sort` | `sort`, `argsort`, `topk` and `median` |
 //! | `manipulate` | operators that move elements or change the shape, such as `reshape`, `permute_dims`, `concat` and `tile` |
@@ -26,6 +27,7 @@ mod binary;
 mod calls_and_memory;
 mod data_dependent_shapes;
 mod fourier_transforms;
+mod gradient_operators;
 mod image;
 mod indexing;
 mod item_and_trip_count;
@@ -88,6 +90,7 @@ pub static GROUPS: &[&[OpDecl]] = &[
     item_and_trip_count::DECLS,
     data_dependent_shapes::DECLS,
     fourier_transforms::DECLS,
+    gradient_operators::DECLS,
     sort::DECLS,
     reductions::DECLS,
     reductions::cumulative::DECLS,

@@ -39,7 +39,8 @@ pub static DECLS: &[OpDecl] = &[
     .attrs(&[("axis", Default::Int(-1)), ("out_dtype", Default::Str("float32"))])
     .te(Pattern::Broadcast, te_dequantize)
     .onnx(&["DequantizeLinear"])
-    .errors("the axis is out of range, the size of a vector is not that of the axis, or `out_dtype` is not a float type"),
+    .errors("the axis is out of range, the size of a vector is not that of the axis, or `out_dtype` is not a float type")
+    .gradient_from_te(),
     OpDecl::new(
         "relax.multinomial_from_uniform",
         infer_multinomial,

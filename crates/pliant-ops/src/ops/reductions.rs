@@ -2,6 +2,8 @@
 
 pub mod cumulative;
 
+pub(super) mod reduction_gradients;
+
 use pliant_ir::op::DimTrait;
 use pliant_ir::{AttrValue, DType};
 use pliant_kernel_api::kernels::arg_reduce;
@@ -40,24 +42,31 @@ pub static DECLS: &[OpDecl] = &[
     reduction_op!("sum", infer_total, sum, "The sum over axes, by default all. Bools are summed as int64, and other types are \
         kept. 16-bit floats are accumulated in float32.")
         .numpy("sum")
-        .onnx(&["ReduceSum"]),
+        .onnx(&["ReduceSum"])
+    .gradient(reduction_gradients::sum),
     reduction_op!("prod", infer_total, prod, "The product over axes, by default all. Bools are multiplied as int64, and other \
         types are kept. 16-bit floats are accumulated in float32.")
         .numpy("prod")
-        .onnx(&["ReduceProd"]),
+        .onnx(&["ReduceProd"])
+    .gradient(reduction_gradients::prod),
     reduction_op!("max", infer, max, "The maximum over axes, by default all; NaN if any element is NaN.")
         .numpy("max")
-        .onnx(&["ReduceMax"]),
+        .onnx(&["ReduceMax"])
+    .gradient(reduction_gradients::extreme),
     reduction_op!("min", infer, min, "The minimum over axes, by default all; NaN if any element is NaN.")
         .numpy("min")
-        .onnx(&["ReduceMin"]),
+        .onnx(&["ReduceMin"])
+    .gradient(reduction_gradients::extreme),
     reduction_op!("mean", infer_float, mean, "The mean over axes, by default all. 16-bit floats are accumulated in float32.")
         .numpy("mean")
-        .onnx(&["ReduceMean"]),
+        .onnx(&["ReduceMean"])
+    .gradient(reduction_gradients::mean),
     reduction_op!("variance", infer_float, variance, "The population variance over axes, by default all: the mean of the squared \
         differences to the mean.")
-        .numpy("var"),
-    reduction_op!("std", infer_float, std, "The population standard deviation over axes, by default all.").numpy("std"),
+        .numpy("var")
+    .gradient(reduction_gradients::variance),
+    reduction_op!("std", infer_float, std, "The population standard deviation over axes, by default all.").numpy("std")
+    .gradient(reduction_gradients::std),
     single_axis_op!(
         "argmax",
         infer_arg,

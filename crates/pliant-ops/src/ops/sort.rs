@@ -6,6 +6,7 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::TypeData;
 use pliant_kernel_api::kernels::sort::KERNEL;
 
+use super::reductions::reduction_gradients;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::size_proofs;
@@ -19,7 +20,8 @@ pub static DECLS: &[OpDecl] = &[
         .attrs(&[("axis", Default::Int(-1)), ("descending", Default::Bool(false))])
         .te(Pattern::Opaque, te_sort)
         .numpy("sort")
-        .errors("the axis is out of range"),
+        .errors("the axis is out of range")
+    .gradient(reduction_gradients::sort),
     OpDecl::new(
         "relax.argsort",
         infer_argsort,
@@ -55,7 +57,8 @@ pub static DECLS: &[OpDecl] = &[
     .onnx(&["TopK"])
     .errors(
         "`k` is negative or larger than the axis, the axis is out of range, or `dtype` is bool or cannot represent the indices",
-    ),
+    )
+    .gradient(reduction_gradients::topk),
     OpDecl::new(
         "relax.median",
         infer_median,
@@ -65,7 +68,8 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["x"])
     .attrs(&[("axis", Default::None), ("keepdims", Default::Bool(false))])
     .te(Pattern::Opaque, te_median)
-    .errors("the axis is out of range or not one integer, or there are no elements along it"),
+    .errors("the axis is out of range or not one integer, or there are no elements along it")
+    .gradient(reduction_gradients::median),
 ];
 
 // ---- sort, argsort ----

@@ -23,19 +23,22 @@ pub static DECLS: &[OpDecl] = &[
         .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Operand))
         .numpy("full")
         .onnx(&["ConstantOfShape"])
-        .errors("a size is negative, or `fill_value` is not a scalar"),
+        .errors("a size is negative, or `fill_value` is not a scalar")
+    .gradient(|g| Ok(vec![None, g.wants(1).then(|| g.dy().sum_all())])),
     OpDecl::new("relax.zeros", infer_shape, "A tensor of zeros with the given shape and data type.")
         .operands(&["shape: size"])
         .attrs(&[("dtype", Default::Str("float32"))])
         .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Value(0.0)))
         .numpy("zeros")
-        .errors("a size is negative"),
+        .errors("a size is negative")
+    .zero_gradient(),
     OpDecl::new("relax.ones", infer_shape, "A tensor of ones with the given shape and data type.")
         .operands(&["shape: size"])
         .attrs(&[("dtype", Default::Str("float32"))])
         .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Value(1.0)))
         .numpy("ones")
-        .errors("a size is negative"),
+        .errors("a size is negative")
+    .zero_gradient(),
     OpDecl::new(
         "relax.full_like",
         infer_like,
@@ -45,17 +48,20 @@ pub static DECLS: &[OpDecl] = &[
     .attrs(DTYPE_ATTR)
     .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Operand))
     .numpy("full_like")
-    .errors("`fill_value` is not a scalar"),
+    .errors("`fill_value` is not a scalar")
+    .gradient(|g| Ok(vec![None, g.wants(1).then(|| g.dy().sum_all())])),
     OpDecl::new("relax.zeros_like", infer_like, "A tensor of zeros of the shape of `x`. The default `dtype` is that of `x`.")
         .operands(&["x"])
         .attrs(DTYPE_ATTR)
         .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Value(0.0)))
-        .numpy("zeros_like"),
+        .numpy("zeros_like")
+    .zero_gradient(),
     OpDecl::new("relax.ones_like", infer_like, "A tensor of ones of the shape of `x`. The default `dtype` is that of `x`.")
         .operands(&["x"])
         .attrs(DTYPE_ATTR)
         .te(Pattern::Injective, |ctx| te_fill(ctx, Fill::Value(1.0)))
-        .numpy("ones_like"),
+        .numpy("ones_like")
+    .zero_gradient(),
     OpDecl::new(
         "relax.arange",
         infer_arange,
@@ -68,7 +74,8 @@ pub static DECLS: &[OpDecl] = &[
     .numpy("arange")
     .onnx(&["Range"])
     .limits("symbolic steps, because the sign of the step determines the size")
-    .errors("`step` is 0, or an integer `dtype` cannot represent the values"),
+    .errors("`step` is 0, or an integer `dtype` cannot represent the values")
+    .zero_gradient(),
     OpDecl::new(
         "relax.tril",
         infer_triangle,
@@ -80,7 +87,8 @@ pub static DECLS: &[OpDecl] = &[
     .te(Pattern::Injective, |ctx| te_triangle(ctx, "tril", te::le))
     .numpy("tril")
     .onnx(&["Trilu"])
-    .errors("`x` has fewer than 2 dims"),
+    .errors("`x` has fewer than 2 dims")
+    .gradient(|g| g.reapplied()),
     OpDecl::new(
         "relax.triu",
         infer_triangle,
@@ -92,7 +100,8 @@ pub static DECLS: &[OpDecl] = &[
     .te(Pattern::Injective, |ctx| te_triangle(ctx, "triu", te::ge))
     .numpy("triu")
     .onnx(&["Trilu"])
-    .errors("`x` has fewer than 2 dims"),
+    .errors("`x` has fewer than 2 dims")
+    .gradient(|g| g.reapplied()),
 ];
 
 fn infer_shape(ctx: &mut InferCtx<'_>) -> InferResult {

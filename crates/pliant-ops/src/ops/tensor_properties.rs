@@ -98,7 +98,8 @@ pub static DECLS: &[OpDecl] = &[
         "The identity. LiftTransformParams does not lift computations across it.",
     )
     .operands(&["x"])
-    .view(te_same),
+    .view(te_same)
+    .gradient(|g| g.first(g.dy())),
 ];
 
 fn scalar_type(ctx: &mut InferCtx<'_>, dtype: DType, value: Option<i64>) -> InferResult {

@@ -18,7 +18,13 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["condition: bool", "x1", "x2"])
     .te_broadcast(te_where)
     .numpy("where")
-    .onnx(&["Where"]),
+    .onnx(&["Where"])
+    .gradient(|g| {
+        let condition = g.arg(0);
+        g.broadcast([&|dy| dy, &|dy| condition.select(dy, dy.constant(0.0)), &|dy| {
+            condition.select(dy.constant(0.0), dy)
+        }])
+    }),
     OpDecl::new(
         "relax.masked_fill",
         infer_fill,
@@ -26,10 +32,12 @@ pub static DECLS: &[OpDecl] = &[
     )
     .operands(&["x", "mask: bool", "value"])
     .te_broadcast(te_fill)
-    .errors("`value` is not a scalar, or the shapes cannot be broadcast"),
+    .errors("`value` is not a scalar, or the shapes cannot be broadcast")
+    .gradient_from_te(),
     OpDecl::new("relax.ewise_fma", infer_fma, "`x1 * x2 + x3`. Float results are rounded once.")
         .operands(&["x1", "x2", "x3"])
-        .te_broadcast(te_fma),
+        .te_broadcast(te_fma)
+        .gradient(|g| g.broadcast([&|dy| dy * g.arg(1), &|dy| dy * g.arg(0), &|dy| dy])),
 ];
 
 fn require_bool(ctx: &InferCtx<'_>, i: usize) -> Result<(), InferError> {

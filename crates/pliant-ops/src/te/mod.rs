@@ -41,6 +41,7 @@
 //! | `expr_text` | the text of an expression |
 //! | `computed_size_checks` | run-time checks that computed sizes are valid |
 
+mod adjoint;
 pub(crate) mod computed_size_checks;
 mod create_extern_block;
 mod create_prim_func;
@@ -50,6 +51,7 @@ mod expr_text;
 mod expr_traversal;
 mod extern_stage;
 mod kernel_call;
+mod scalar_adjoint;
 mod scan;
 mod scan_dependences;
 mod stage_inlining;
@@ -58,6 +60,7 @@ mod tensor;
 mod tensor_view;
 mod tuple_reduction;
 
+pub use adjoint::adjoints;
 pub(crate) use create_prim_func::stages_of;
 pub use create_prim_func::{
     Arg, AssumedDims, CreatedPrimFunc, MAX_TERMS, create_prim_func, create_prim_func_assuming,

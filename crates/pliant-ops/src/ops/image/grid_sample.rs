@@ -31,7 +31,8 @@ pub static DECLS: &[OpDecl] = &[
     ])
     .te(Pattern::Injective, te_sample)
     .onnx(&["GridSample"])
-    .errors("the operands differ in rank or batch size, have neither 4 nor 5 dims, or have 3 spatial dims with \"bicubic\""),
+    .errors("the operands differ in rank or batch size, have neither 4 nor 5 dims, or have 3 spatial dims with \"bicubic\"")
+    .gradient_from_te(),
     OpDecl::new(
         "relax.image.affine_grid",
         infer_affine,
@@ -42,7 +43,8 @@ pub static DECLS: &[OpDecl] = &[
     .attrs(&[("align_corners", Default::Bool(true))])
     .te(Pattern::Injective, te_affine)
     .onnx(&["AffineGrid"])
-    .errors("a size is negative, or `data` does not have the shape for the number of sizes"),
+    .errors("a size is negative, or `data` does not have the shape for the number of sizes")
+    .gradient_from_te(),
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -29,7 +29,8 @@ pub static DECLS: &[OpDecl] = &[
     .errors(
         "an index or the axis is out of range, the ranks differ, or a dim of `indices` other than the axis is larger than that \
         of `data`",
-    ),
+    )
+    .gradient_from_te(),
     OpDecl::new(
         "relax.gather_nd",
         infer_gather_nd,
@@ -44,7 +45,8 @@ pub static DECLS: &[OpDecl] = &[
     .errors(
         "an index is out of range, a batch dim differs in size, or the last dim of `indices` is not a constant or exceeds the \
         number of indexed dims",
-    ),
+    )
+    .gradient_from_te(),
     OpDecl::new(
         "relax.index_tensor",
         infer_index_tensor,
@@ -53,7 +55,8 @@ pub static DECLS: &[OpDecl] = &[
     )
     .operands(&["data", "indices: index"])
     .te(Pattern::Injective, te_index_tensor)
-    .errors("an index is out of range, the shapes of the index tensors cannot be broadcast, or there are more of them than dims"),
+    .errors("an index is out of range, the shapes of the index tensors cannot be broadcast, or there are more of them than dims")
+    .gradient_from_te(),
     OpDecl::new(
         "relax.bucketize",
         infer_bucketize,

@@ -10,6 +10,7 @@ use super::gather::{
     check_index_dims, index_dim_checks, index_dims, index_tensors, index_tuple_len,
 };
 use super::index_bounds;
+use super::scatter_gradients;
 use super::scatter_loops::{ScatterUpdates, checked_row_index, scatter};
 use crate::broadcast::{BroadcastTarget, broadcast_dims};
 use crate::legalize::{LegalizeCtx, LegalizeError};
@@ -39,7 +40,8 @@ pub static DECLS: &[OpDecl] = &[
     .errors(
         "an index or the axis is out of range, `updates` does not have the shape of `indices`, or the reduction is not defined \
         on bool",
-    ),
+    )
+    .gradient(scatter_gradients::scatter_elements),
     OpDecl::new(
         "relax.scatter_nd",
         infer_scatter_nd,
@@ -54,7 +56,8 @@ pub static DECLS: &[OpDecl] = &[
     .errors(
         "an index is out of range, `updates` does not have the shape of the selected slices, the last dim of `indices` is not a \
         constant, or the reduction is not defined on bool",
-    ),
+    )
+    .gradient(scatter_gradients::scatter_nd),
     OpDecl::new(
         "relax.index_put",
         infer_index_put,
@@ -64,7 +67,8 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["data", "indices: index", "values"])
     .attrs(&[("accumulate", Default::Bool(false))])
     .te(Pattern::Opaque, te_index_put)
-    .errors("an index is out of range, `values` cannot be broadcast to the selected elements, or bools are accumulated"),
+    .errors("an index is out of range, `values` cannot be broadcast to the selected elements, or bools are accumulated")
+    .gradient(scatter_gradients::index_put),
     OpDecl::new(
         "relax.slice_scatter",
         infer_slice_scatter,
@@ -74,7 +78,8 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["input_tensor", "src", "start: size", "end: size", "step: size"])
     .attrs(&[("axis", Default::Int(0))])
     .te(Pattern::Injective, te_slice_scatter)
-    .errors("the axis is out of range, `step` is not a positive constant, or `src` does not have the shape of the slice"),
+    .errors("the axis is out of range, `step` is not a positive constant, or `src` does not have the shape of the slice")
+    .gradient(scatter_gradients::slice_scatter),
 ];
 
 fn reduction(ctx: &InferCtx<'_>) -> Result<&'static str, InferError> {

@@ -22,7 +22,8 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 .attrs(&[("axis", Default::Int(-2)), ("circular", Default::Bool(false))])
 .te(Pattern::Injective, te_tensor_scatter)
 .onnx(&["TensorScatter"])
-.errors("updates do not fit, a start is out of range, `axis` is 0 or out of range, or other dims than the axis differ in size")];
+.errors("updates do not fit, a start is out of range, `axis` is 0 or out of range, or other dims than the axis differ in size")
+    .gradient_from_te()];
 
 /// The axis of the cache along which updates are written. It must not be the first axis.
 fn axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {

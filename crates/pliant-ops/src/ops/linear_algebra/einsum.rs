@@ -6,6 +6,7 @@
 use pliant_ir::op::InferError;
 use pliant_ir::{DType, Sym};
 
+use super::einsum_gradient;
 use crate::broadcast::{BroadcastOperand, BroadcastTarget, broadcast_dim};
 use crate::einsum_equation::{Equation, EquationMismatch, Label, ParsedEquation};
 use crate::legalize::{LegalizeCtx, LegalizeError};
@@ -27,7 +28,8 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 .te(Pattern::OutEWiseFusable, te_einsum)
 .numpy("einsum")
 .onnx(&["Einsum"])
-.errors("the operands differ in type, the subscripts do not fit their ranks, or the sizes of a label cannot be broadcast")];
+.errors("the operands differ in type, the subscripts do not fit their ranks, or the sizes of a label cannot be broadcast")
+    .gradient(einsum_gradient::einsum)];
 
 /// The operand and result labels in the attribute `subscripts`.
 fn terms(ctx: &InferCtx<'_>) -> Result<ParsedEquation, InferError> {

@@ -23,7 +23,8 @@ pub static DECLS: &[OpDecl] = &[
     )
     .operands(&["data", "shape: size"])
     .te(Pattern::CommReduce, te_sum_to)
-    .errors("the target has more dims than `data`, or a target size is neither 1 nor that of the dim of `data`"),
+    .errors("the target has more dims than `data`, or a target size is neither 1 nor that of the dim of `data`")
+    .gradient(|g| g.first(g.dy().broadcast_to(g.arg(0).shape()))),
     OpDecl::new(
         "relax.collapse_sum_like",
         infer_sum_like,
@@ -31,7 +32,8 @@ pub static DECLS: &[OpDecl] = &[
     )
     .operands(&["data", "collapse_target"])
     .te(Pattern::CommReduce, te_sum_to)
-    .errors("the target has more dims than `data`, or a target size is neither 1 nor that of the dim of `data`"),
+    .errors("the target has more dims than `data`, or a target size is neither 1 nor that of the dim of `data`")
+    .gradient(|g| g.first(g.dy().broadcast_to(g.arg(0).shape()))),
     OpDecl::new(
         "relax.one_hot",
         infer_one_hot,

@@ -6,6 +6,7 @@ use pliant_ir::relax::TypeData;
 use pliant_ir::{DType, Sym};
 use pliant_sym::SymKind;
 
+use super::join_gradients;
 use crate::call_attributes::Sizes;
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
@@ -31,7 +32,8 @@ pub static DECLS: &[OpDecl] = &[
     .te(Pattern::Injective, te_concat)
     .numpy("concatenate")
     .onnx(&["Concat"])
-    .errors("there are no tensors, they differ in type, rank or another dim than the axis, or the axis is out of range"),
+    .errors("there are no tensors, they differ in type, rank or another dim than the axis, or the axis is out of range")
+    .gradient(join_gradients::concat),
     OpDecl::new(
         "relax.split",
         infer_split,
@@ -47,7 +49,8 @@ pub static DECLS: &[OpDecl] = &[
     .numpy("split")
     .onnx(&["Split"])
     .limits("a symbolic number of parts, because it determines the number of results")
-    .errors("an index is negative, the number of parts is not a constant from 1 to 65536, or the axis is out of range"),
+    .errors("an index is negative, the number of parts is not a constant from 1 to 65536, or the axis is out of range")
+    .gradient(join_gradients::split),
 ];
 
 // ---- concat ----

@@ -6,6 +6,7 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::{Type, TypeData};
 
 use super::concat_split::{ConcatOperands, MAX_SELECTED_PARTS, concat_operands};
+use super::join_gradients;
 use crate::legalize::LegalizeCtx;
 use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::ops::indexing::index_bounds;
@@ -22,7 +23,8 @@ pub static DECLS: &[OpDecl] = &[
         .dims(DimTrait::Named(&["axis"]))
         .te(Pattern::Injective, te_flip)
         .numpy("flip")
-        .errors("an axis is out of range or occurs twice"),
+        .errors("an axis is out of range or occurs twice")
+    .gradient(|g| g.reapplied()),
     OpDecl::new("relax.stack", infer_stack, "Joins tensors of the same shape along a new axis. The result has the type of the \
         tensors.")
         .operands(&["tensors"])
@@ -30,7 +32,8 @@ pub static DECLS: &[OpDecl] = &[
         .te(Pattern::Injective, te_stack)
         .numpy("stack")
         .onnx(&["ConcatFromSequence"])
-        .errors("there are no tensors, they differ in type or shape, or the axis is out of range"),
+        .errors("there are no tensors, they differ in type or shape, or the axis is out of range")
+    .gradient(join_gradients::stack),
     OpDecl::new(
         "relax.meshgrid",
         infer_meshgrid,
@@ -41,7 +44,8 @@ pub static DECLS: &[OpDecl] = &[
     .attrs(&[("indexing", Default::Str("ij"))])
     .te(Pattern::Injective, te_meshgrid)
     .numpy("meshgrid")
-    .errors("there are no tensors, or one of them has more than 1 dim"),
+    .errors("there are no tensors, or one of them has more than 1 dim")
+    .gradient_from_te(),
     OpDecl::new(
         "relax.reverse_sequence",
         infer_reverse,
@@ -52,7 +56,8 @@ pub static DECLS: &[OpDecl] = &[
     .attrs(&[("seq_axis", Default::Int(1)), ("batch_axis", Default::Int(0))])
     .te(Pattern::Injective, te_reverse)
     .onnx(&["ReverseSequence"])
-    .errors("a length or an axis is out of range, both axes are the same, or the number of lengths is not that of the sequences"),
+    .errors("a length or an axis is out of range, both axes are the same, or the number of lengths is not that of the sequences")
+    .gradient(|g| g.reapplied()),
 ];
 
 // ---- flip ----

@@ -31,23 +31,35 @@ macro_rules! float_activation {
 
 /// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
-    activation!("relu", infer_unary_number, relu, "`max(x, 0)`.").onnx(&["Relu"]),
-    activation!("relu6", infer_unary_number, relu6, "ReLU with an upper limit: `min(max(x, 0), 6)`."),
+    activation!("relu", infer_unary_number, relu, "`max(x, 0)`.").onnx(&["Relu"])
+    .gradient(|g| g.unary(|x, _, dy| x.constant(0.0).less(x).select(dy, dy.constant(0.0)))),
+    activation!("relu6", infer_unary_number, relu6, "ReLU with an upper limit: `min(max(x, 0), 6)`.")
+    .gradient_from_te(),
     float_activation!("gelu", te::gelu, "GELU (Hendrycks and Gimpel, 2016): `x` times the cumulative distribution function of \
         the standard normal distribution at `x`.")
-        .onnx(&["Gelu"]),
-    float_activation!("gelu_tanh", gelu_tanh, "GELU, approximated with tanh.").onnx(&["Gelu"]),
+        .onnx(&["Gelu"])
+    .gradient_from_te(),
+    float_activation!("gelu_tanh", gelu_tanh, "GELU, approximated with tanh.").onnx(&["Gelu"])
+    .gradient_from_te(),
     float_activation!("silu", |x| x * te::sigmoid(x), "`x * sigmoid(x)`.")
-        .onnx(&["Swish"]),
+        .onnx(&["Swish"])
+    .gradient(|g| {
+        g.unary(|x, _, dy| {
+            let s = x.sigmoid();
+            dy * (s * (1.0 + x * (1.0 - s)))
+        })
+    }),
     float_activation!("selu", selu, "SELU (Klambauer et al., 2017): `scale * x` for positive `x`, else `scale * alpha * (exp(x) \
         - 1)`, with the constants of the paper.")
-        .onnx(&["Selu"]),
+        .onnx(&["Selu"])
+    .gradient_from_te(),
     OpDecl::new("relax.nn.leakyrelu", infer_leaky, "Leaky ReLU: `alpha * x` for negative `x`, otherwise `x`.")
         .operands(&["data"])
         .attrs(&[("alpha", Default::Float(0.01))])
         .te(Pattern::ElemWise, te_leaky)
         .onnx(&["LeakyRelu"])
-        .errors("`alpha` is NaN"),
+        .errors("`alpha` is NaN")
+    .gradient_from_te(),
     OpDecl::new(
         "relax.nn.prelu",
         infer_prelu,
@@ -60,7 +72,8 @@ pub static DECLS: &[OpDecl] = &[
     .te(Pattern::Broadcast, te_prelu)
     .constant_sizes(ConstantSizes::WhetherOne)
     .onnx(&["PRelu"])
-    .errors("`alpha` has more than 1 dim or not one element per index of the axis, or the axis is out of range"),
+    .errors("`alpha` has more than 1 dim or not one element per index of the axis, or the axis is out of range")
+    .gradient_from_te(),
     OpDecl::new(
         "relax.nn.softplus",
         infer_softplus,
@@ -70,7 +83,8 @@ pub static DECLS: &[OpDecl] = &[
     .attrs(&[("beta", Default::Float(1.0)), ("threshold", Default::Float(20.0))])
     .te(Pattern::ElemWise, te_softplus)
     .onnx(&["Softplus"])
-    .errors("`beta` is 0"),
+    .errors("`beta` is 0")
+    .gradient_from_te(),
     OpDecl::new(
         "relax.nn.dropout",
         infer_dropout,
@@ -80,7 +94,8 @@ pub static DECLS: &[OpDecl] = &[
     .attrs(&[("rate", Default::Float(0.5))])
     .te(Pattern::ElemWise, te_dropout)
     .onnx(&["Dropout"])
-    .errors("`rate` is not between 0 and 1"),
+    .errors("`rate` is not between 0 and 1")
+    .gradient_from_te(),
 ];
 
 fn relu(x: &Expr) -> Expr {

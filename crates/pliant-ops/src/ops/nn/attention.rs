@@ -7,6 +7,7 @@ use pliant_tensor::CheckFailure;
 
 use super::super::indexing::index_bounds;
 use super::super::reductions::accumulator;
+use super::attention_gradient;
 use crate::broadcast::{BroadcastOperand, BroadcastTarget, may_broadcast_to};
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
@@ -39,7 +40,8 @@ pub static DECLS: &[OpDecl] = &[
     .errors(
         "the sizes of query, key and value do not match, `bias` cannot be broadcast, or `window_size` is set without \
         `causal_mask`",
-    ),
+    )
+    .gradient(attention_gradient::attention),
     OpDecl::new("relax.nn.attention_bias", infer, "The same as relax.nn.attention; the name exists for compatibility.")
         .operands(&["query", "key", "value", "bias?"])
         .attrs(ATTRS)
@@ -47,7 +49,8 @@ pub static DECLS: &[OpDecl] = &[
         .errors(
             "the sizes of query, key and value do not match, `bias` cannot be broadcast, or `window_size` is set without \
             `causal_mask`",
-        ),
+        )
+    .gradient(attention_gradient::attention),
     OpDecl::new(
         "relax.nn.attention_var_len",
         infer_var_len,

@@ -31,7 +31,8 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 .dims(DimTrait::Named(&["axis"]))
 .te(Pattern::CommReduce, te_norm)
 .onnx(&["BatchNormalization"])
-.errors("the axis is out of range, a parameter is not a vector with the size of the axis, or `momentum` is not between 0 and 1")];
+.errors("the axis is out of range, a parameter is not a vector with the size of the axis, or `momentum` is not between 0 and 1")
+    .gradient_from_te()];
 
 fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;

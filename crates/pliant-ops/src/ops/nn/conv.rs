@@ -4,6 +4,7 @@ use pliant_ir::op::InferError;
 use pliant_ir::{DType, Sym};
 
 use super::super::reductions::accumulator;
+use super::conv_gradients;
 use super::sliding_window::Window;
 use super::tensor_layouts::{self, Layout};
 use crate::legalize::LegalizeCtx;
@@ -51,9 +52,9 @@ macro_rules! conv_op {
 
 /// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
-    conv_op!("conv1d", 1, "NCW", "OIW"),
-    conv_op!("conv2d", 2, "NCHW", "OIHW"),
-    conv_op!("conv3d", 3, "NCDHW", "OIDHW"),
+    conv_op!("conv1d", 1, "NCW", "OIW").gradient(|g| conv_gradients::conv(g, 1)),
+    conv_op!("conv2d", 2, "NCHW", "OIHW").gradient(|g| conv_gradients::conv(g, 2)),
+    conv_op!("conv3d", 3, "NCDHW", "OIDHW").gradient(|g| conv_gradients::conv(g, 3)),
 ];
 
 /// The layouts of the tensors of a convolution.

@@ -5,6 +5,7 @@ use pliant_ir::op::InferError;
 
 use super::super::reductions::accumulator;
 use super::conv::{Layouts, conv_dtype, groups};
+use super::conv_gradients;
 use super::sliding_window::Window;
 use crate::legalize::LegalizeCtx;
 use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
@@ -57,9 +58,12 @@ macro_rules! conv_op {
 
 /// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
-    conv_op!("conv1d_transpose", 1, "NCW", "IOW"),
-    conv_op!("conv2d_transpose", 2, "NCHW", "IOHW"),
-    conv_op!("conv3d_transpose", 3, "NCDHW", "IODHW"),
+    conv_op!("conv1d_transpose", 1, "NCW", "IOW")
+        .gradient(|g| conv_gradients::conv_transpose(g, 1)),
+    conv_op!("conv2d_transpose", 2, "NCHW", "IOHW")
+        .gradient(|g| conv_gradients::conv_transpose(g, 2)),
+    conv_op!("conv3d_transpose", 3, "NCDHW", "IODHW")
+        .gradient(|g| conv_gradients::conv_transpose(g, 3)),
 ];
 
 /// The output padding of each spatial dim, which is added at its end. It must be less than the larger of stride and dilation.

@@ -37,7 +37,8 @@ pub static DECLS: &[OpDecl] = &[
     .errors(
         "an axis is out of range, `axes` contains the channel axis, a parameter does not have one element per channel, or the \
         number of channels is not a multiple of `num_groups`",
-    ),
+    )
+    .gradient_from_te(),
     OpDecl::new(
         "relax.nn.instance_norm",
         infer_instance,
@@ -56,7 +57,8 @@ pub static DECLS: &[OpDecl] = &[
     .dims(DimTrait::Named(&["channel_axis", "axes"]))
     .te(Pattern::CommReduce, te_instance)
     .onnx(&["InstanceNormalization"])
-    .errors("an axis is out of range, `axes` contains the channel axis, or a parameter does not have one element per channel"),
+    .errors("an axis is out of range, `axes` contains the channel axis, or a parameter does not have one element per channel")
+    .gradient_from_te(),
 ];
 
 /// Reads the channel axis and the axes over which statistics are computed from the attributes.

@@ -4,6 +4,7 @@ use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
 
 use super::super::reductions::{ReductionAxes, accumulator};
+use super::norm_gradients;
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
 use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::shared_operator_rules::{require_float, shared_dim};
@@ -29,7 +30,8 @@ pub static DECLS: &[OpDecl] = &[
     .dims(DimTrait::Named(&["axes"]))
     .te(Pattern::CommReduce, te_layer_norm)
     .onnx(&["LayerNormalization"])
-    .errors("an axis is out of range or occurs twice, or a parameter does not have the dims of `axes`"),
+    .errors("an axis is out of range or occurs twice, or a parameter does not have the dims of `axes`")
+    .gradient(norm_gradients::layer_norm),
     OpDecl::new(
         "relax.nn.rms_norm",
         infer_norm,
@@ -42,7 +44,8 @@ pub static DECLS: &[OpDecl] = &[
     .dims(DimTrait::Named(&["axes"]))
     .te(Pattern::CommReduce, te_rms_norm)
     .onnx(&["RMSNormalization"])
-    .errors("an axis is out of range or occurs twice, or a parameter does not have the dims of `axes`"),
+    .errors("an axis is out of range or occurs twice, or a parameter does not have the dims of `axes`")
+    .gradient(norm_gradients::rms_norm),
 ];
 
 // ---- types ----

@@ -6,6 +6,7 @@ use pliant_ir::{DType, Sym};
 use super::super::indexing::index_bounds;
 use super::super::reductions::accumulator;
 use super::layer_norm::check_param;
+use super::norm_gradients;
 use crate::legalize::{LegalizeCtx, Value};
 use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::shared_operator_rules::{
@@ -25,7 +26,8 @@ pub static DECLS: &[OpDecl] = &[
     )
     .operands(&["predictions", "labels"])
     .te(Pattern::CommReduce, te_cross)
-    .errors("the operands differ in shape"),
+    .errors("the operands differ in shape")
+    .gradient(norm_gradients::cross_entropy),
     OpDecl::new(
         "relax.nn.nll_loss",
         infer_nll,
@@ -40,7 +42,8 @@ pub static DECLS: &[OpDecl] = &[
     .errors(
         "a target that is not ignored is no class, `targets` does not have the shape of `predictions` without the class dim, or \
         `weights` does not have one element per class",
-    ),
+    )
+    .gradient(norm_gradients::nll_loss),
 ];
 
 const SAME_SHAPE: &str = "predictions and labels must have the same shape";

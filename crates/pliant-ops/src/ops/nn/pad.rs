@@ -32,7 +32,8 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 .errors(
     "`pad_width` does not have two values per axis, the mode needs more elements than an axis has, or `pad_value` does not fit \
     the type of `data`",
-)];
+)
+    .gradient_from_te()];
 
 /// The mode that determines the contents of the padding.
 #[derive(Clone, Copy, PartialEq, Eq)]

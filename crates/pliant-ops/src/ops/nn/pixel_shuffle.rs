@@ -18,7 +18,8 @@ pub static DECLS: &[OpDecl] = &[
     .attrs(&[("upscale_factor", Default::Required)])
     .te(Pattern::Injective, te_shuffle)
     .onnx(&["DepthToSpace"])
-    .errors("`data` has fewer than 3 dims, or the number of channels is not a multiple of the square of `upscale_factor`"),
+    .errors("`data` has fewer than 3 dims, or the number of channels is not a multiple of the square of `upscale_factor`")
+    .gradient_from_te(),
     OpDecl::new(
         "relax.nn.batch_flatten",
         infer_flatten,
@@ -27,7 +28,8 @@ pub static DECLS: &[OpDecl] = &[
     .operands(&["data"])
     .view(te_view)
     .onnx(&["Flatten"])
-    .errors("`data` is a scalar"),
+    .errors("`data` is a scalar")
+    .gradient(|g| g.reshaped()),
 ];
 
 fn infer_shuffle(ctx: &mut InferCtx<'_>) -> InferResult {

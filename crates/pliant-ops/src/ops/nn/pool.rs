@@ -5,6 +5,7 @@ use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
 
 use super::super::reductions::accumulator;
+use super::norm_gradients;
 use super::sliding_window::Window;
 use super::tensor_layouts::{self, Layout};
 use crate::legalize::LegalizeCtx;
@@ -88,15 +89,17 @@ macro_rules! avg_pool {
 
 /// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
-    max_pool!("max_pool1d", 1, "NCW"),
-    max_pool!("max_pool2d", 2, "NCHW"),
-    max_pool!("max_pool3d", 3, "NCDHW"),
-    avg_pool!("avg_pool1d", 1, true, "NCW"),
-    avg_pool!("avg_pool2d", 2, false, "NCHW"),
-    avg_pool!("avg_pool3d", 3, true, "NCDHW"),
-    adaptive_pool!("adaptive_avg_pool1d", 1, "NCW"),
-    adaptive_pool!("adaptive_avg_pool2d", 2, "NCHW"),
-    adaptive_pool!("adaptive_avg_pool3d", 3, "NCDHW"),
+    max_pool!("max_pool1d", 1, "NCW").gradient_from_te(),
+    max_pool!("max_pool2d", 2, "NCHW")
+        .gradient(|g| norm_gradients::pool2d(g, "relax.grad.max_pool2d_backward")),
+    max_pool!("max_pool3d", 3, "NCDHW").gradient_from_te(),
+    avg_pool!("avg_pool1d", 1, true, "NCW").gradient_from_te(),
+    avg_pool!("avg_pool2d", 2, false, "NCHW")
+        .gradient(|g| norm_gradients::pool2d(g, "relax.grad.avg_pool2d_backward")),
+    avg_pool!("avg_pool3d", 3, true, "NCDHW").gradient_from_te(),
+    adaptive_pool!("adaptive_avg_pool1d", 1, "NCW").gradient_from_te(),
+    adaptive_pool!("adaptive_avg_pool2d", 2, "NCHW").gradient_from_te(),
+    adaptive_pool!("adaptive_avg_pool3d", 3, "NCDHW").gradient_from_te(),
 ];
 
 /// How a window is reduced to one element.

@@ -3,6 +3,7 @@
 use pliant_ir::op::DimTrait;
 
 use super::super::reductions::{ReductionAxes, accumulator};
+use super::norm_gradients;
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
 use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::shared_operator_rules::require_float;
@@ -22,7 +23,8 @@ pub static DECLS: &[OpDecl] = &[
     .dims(DimTrait::Named(&["axis"]))
     .te(Pattern::CommReduce, te_softmax)
     .onnx(&["Softmax"])
-    .errors("the axis is out of range"),
+    .errors("the axis is out of range")
+    .gradient(norm_gradients::softmax),
     OpDecl::new(
         "relax.nn.log_softmax",
         infer_softmax,
@@ -33,7 +35,8 @@ pub static DECLS: &[OpDecl] = &[
     .dims(DimTrait::Named(&["axis"]))
     .te(Pattern::CommReduce, te_log_softmax)
     .onnx(&["LogSoftmax"])
-    .errors("the axis is out of range"),
+    .errors("the axis is out of range")
+    .gradient(norm_gradients::log_softmax),
 ];
 
 fn infer_softmax(ctx: &mut InferCtx<'_>) -> InferResult {

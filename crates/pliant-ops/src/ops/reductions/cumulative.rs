@@ -4,6 +4,7 @@ use pliant_ir::DType;
 use pliant_ir::op::DimTrait;
 
 use super::accumulator;
+use super::reduction_gradients;
 use crate::legalize::LegalizeCtx;
 use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::ops::parallel_row_loops::RowLoops;
@@ -28,7 +29,8 @@ pub static DECLS: &[OpDecl] = &[
     .te(Pattern::Opaque, |ctx| te_cumulative(ctx, "cumsum", 0.0, |a, b| a + b))
     .numpy("cumsum")
     .onnx(&["CumSum"])
-    .errors("the axis is out of range, or the type of the result is bool"),
+    .errors("the axis is out of range, or the type of the result is bool")
+    .gradient(reduction_gradients::cumsum),
     OpDecl::new("relax.cumprod", infer, "Cumulative products along an axis, with the attributes of cumsum.")
         .operands(&["data"])
         .attrs(ATTRS)
@@ -36,7 +38,8 @@ pub static DECLS: &[OpDecl] = &[
         .te(Pattern::Opaque, |ctx| te_cumulative(ctx, "cumprod", 1.0, |a, b| a * b))
         .numpy("cumprod")
         .onnx(&["CumProd"])
-        .errors("the axis is out of range, or the type of the result is bool"),
+        .errors("the axis is out of range, or the type of the result is bool")
+    .gradient(reduction_gradients::cumprod),
 ];
 
 fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
