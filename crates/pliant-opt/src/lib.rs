@@ -15,12 +15,14 @@
 //! | [`fuse`] | merge operators and loop functions |
 //! | [`lower`] | lower operators to what the virtual machine runs |
 //! | [`memory`] | share, free and copy memory |
+//! | [`differentiate`] | automatic differentiation |
 //! | [`analysis`] | no passes: analyses that passes query |
 //! | [`common`] | no passes: code that several phases share |
 
 pub mod analysis;
 pub mod canonicalize;
 pub mod common;
+pub mod differentiate;
 pub mod fuse;
 pub mod lower;
 pub mod memory;

@@ -141,10 +141,10 @@ mod _core {
         use crate::relax::function::Function;
         #[pymodule_export]
         use crate::relax::operators::{
-            OpFunction, call_dps, call_kernel, call_packed, get_op, op_names,
+            OpFunction, call_dps, call_kernel, call_packed, get_op, op_gradient, op_names,
         };
         #[pymodule_export]
-        use crate::relax::user_operators::register_te_op;
+        use crate::relax::user_operators::{register_te_gradient, register_te_op};
     }
 
     /// The submodule `transform`: passes. A function with a capitalized name creates the pass of that name, and its
@@ -162,8 +162,8 @@ mod _core {
         #[pymodule_export]
         use crate::transform::graph_passes::{
             bind_params, bind_symbolic_vars, bundle_model_params, convert_to_dataflow,
-            dead_code_elimination, eliminate_common_subexpr, fold_constant, lift_transform_params,
-            topological_sort, update_param_struct_info,
+            dead_code_elimination, eliminate_common_subexpr, fold_constant, gradient,
+            lift_transform_params, topological_sort, update_param_struct_info,
         };
         #[pymodule_export]
         use crate::transform::instrument::CoreInstrument;

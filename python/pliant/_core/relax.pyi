@@ -742,6 +742,10 @@ def get_op(name: str) -> Any:
     """Returns the operator with this name, with or without the prefix `relax.`. Raises `ValueError`
     if there is none."""
 
+def op_gradient(name: str) -> str | None:
+    """How the gradient of an operator is defined: `"rule"`, `"te"` (derived from the tensor expression) or `"zero"`. `None` if the
+    operator has no gradient or does not exist."""
+
 def op_names() -> list[str]:
     """Returns the full names of all operators, including aliases and user-defined operators."""
 
@@ -783,6 +787,10 @@ def pattern_rewrite_calls(
     taken from that module. Raises `ValueError` for rules that do not terminate, and for a result
     that uses a variable outside its scope.
     """
+
+def register_te_gradient(name: str, func: Any) -> None:
+    """Registers a function that computes the gradient of calls of loop functions. It receives the adjoint of the result (or a
+    tuple of them), the arguments and keyword arguments, and returns one `te.Tensor` per argument."""
 
 def register_te_op(name: str, operands: list[str], attrs: list[tuple[str, list[Any]]], func: Any) -> str:
     """Registers a user-defined operator and returns its name without the prefix `relax.`.

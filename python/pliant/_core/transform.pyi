@@ -27,6 +27,11 @@ def ConvertToDataflow(min_size: int = 2) -> CorePass:
     """Converts sequences of at least `min_size` bindings without side effects to dataflow blocks.
     Raises `ValueError` for a negative number."""
 
+def Gradient(func_name: Any, require_grads: Any = None, target_index: int = 0) -> CorePass:
+    """Differentiates a function with respect to the parameters in `require_grads` (names or variables; by default all), and adds the
+    function `<func_name>_adjoint`. Issues a `UserWarning` for each parameter on which the target does not depend. The pass raises an
+    error if the target is not a float scalar, or if an operator on which it depends has no gradient."""
+
 class CoreInstrument:
     """An instrument that is written in Rust."""
     @staticmethod

@@ -47,6 +47,11 @@ impl GradientBuilder {
         self.builder.into_inner().into_func()
     }
 
+    /// Ends the construction and returns the function with the given result.
+    pub fn finish(self, result: Expr, pure: bool) -> Function {
+        self.builder.into_inner().finish(result, None, pure)
+    }
+
     /// Reads the function under construction.
     pub fn read<T>(&self, f: impl FnOnce(&Function) -> T) -> T {
         f(self.builder.borrow().func())

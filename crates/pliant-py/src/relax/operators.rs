@@ -378,6 +378,20 @@ pub fn get_op(name: &str) -> Result<OpFunction> {
     }
 }
 
+/// How the gradient of an operator is defined: `"rule"`, `"te"` (derived from the tensor expression) or `"zero"`. `None` if the
+/// operator has no gradient or does not exist.
+#[pyfunction]
+pub fn op_gradient(name: &str) -> Option<&'static str> {
+    use pliant_ops::Gradient;
+    let full = if name.starts_with("relax.") { name.to_string() } else { format!("relax.{name}") };
+    match pliant_ops::gradient::gradient_of(pliant_ops::registry().lookup(&full)?) {
+        Gradient::None => None,
+        Gradient::Zero => Some("zero"),
+        Gradient::Rule(_) => Some("rule"),
+        Gradient::FromTe => Some("te"),
+    }
+}
+
 /// Returns the full names of all operators, including user-defined operators and aliases.
 #[pyfunction]
 pub fn op_names() -> Vec<String> {

@@ -40,6 +40,18 @@ pub fn register_te_op(
     Ok(op.short_name().to_string())
 }
 
+/// Registers a Python function that computes the gradient of calls of loop functions (`R.call_tir_with_grad`).
+#[pyfunction]
+pub fn register_te_gradient(name: &str, func: Py<PyAny>) {
+    let te = move |args: &[TeArg], kwargs: &Attrs| {
+        Python::attach(|py| {
+            call_user_function(func.bind(py), args, kwargs)
+                .map_err(|e| TeError::new(describe(py, &e.into())))
+        })
+    };
+    pliant_ops::gradient::register_te_gradient(name, Box::new(te));
+}
+
 /// Calls the user's Python function with operands and attributes, and returns the tensors that it computes.
 fn call_user_function(
     func: &Bound<'_, PyAny>,

@@ -12,6 +12,7 @@ use pliant_opt::canonicalize::fold_constant::FoldConstant;
 use pliant_opt::canonicalize::topological_sort::{
     StartingLocation, TopologicalSort, TraversalOrder,
 };
+use pliant_opt::differentiate::gradient::{Gradient, Warn};
 use pliant_opt::params::bind_params::{BindParams, ParamKey};
 use pliant_opt::params::bind_symbolic_vars::{BindSymbolicVars, SizeTerm};
 use pliant_opt::params::bundle_model_params::BundleModelParams;
@@ -19,7 +20,7 @@ use pliant_opt::params::lift_transform_params::{LiftTransformParams, SharedTrans
 use pliant_opt::params::update_param_struct_info::UpdateParamStructInfo;
 use pliant_sym::SymArena;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyInt, PyString};
+use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
 
 use crate::error::{Error, Result};
 use crate::relax::classes::wrap;
@@ -63,6 +64,37 @@ pub fn bind_params(func_name: String, params: &Bound<'_, PyDict>) -> Result<Core
         list.push((key, param_value(&value)?));
     }
     Ok(CorePass::of(BindParams { func_name: func_name.into(), params: list }))
+}
+
+/// Creates a pass that differentiates a function. The parameters in `require_grads` are names or variables. Issues a `UserWarning`
+/// for each parameter on which the target does not depend.
+#[pyfunction]
+#[pyo3(name = "Gradient", signature = (func_name, require_grads=None, target_index=0))]
+pub fn gradient(
+    func_name: &Bound<'_, PyAny>,
+    require_grads: Option<&Bound<'_, PyAny>>,
+    target_index: usize,
+) -> Result<CorePass> {
+    let func_name = name_of(func_name, "Gradient: func_name")?;
+    let what = "Gradient: an element of require_grads";
+    let require_grads = match require_grads {
+        None => None,
+        Some(list) if list.is_instance_of::<PyList>() || list.is_instance_of::<PyTuple>() => {
+            let names = list.try_iter()?.map(|item| name_of(&item?, what));
+            Some(names.collect::<Result<Vec<_>>>()?)
+        }
+        Some(one) => Some(vec![name_of(one, what)?]),
+    };
+    let warn: Warn = Arc::new(|message: &str| {
+        Python::attach(|py| {
+            let category = py.get_type::<pyo3::exceptions::PyUserWarning>();
+            let text = std::ffi::CString::new(message.replace('\0', "?")).unwrap_or_default();
+            if let Err(error) = PyErr::warn(py, &category, &text, 2) {
+                error.write_unraisable(py, None);
+            }
+        });
+    });
+    Ok(CorePass::of(Gradient { func_name, require_grads, target_index, warn: Some(warn) }))
 }
 
 /// Creates a pass that binds symbolic sizes to values, in one function or in all. Keys are names or
