@@ -106,8 +106,11 @@ pub const CALL_INPLACE_PACKED: Op = Op::new("relax.call_inplace_packed");
 /// `relax.call_tir_inplace(func, (args...), inplace_indices, out_sinfo)`: destination-passing call of a loop function whose outputs
 /// may overwrite inputs.
 pub const CALL_TIR_INPLACE: Op = Op::new("relax.call_tir_inplace");
+/// `relax.call_tir_with_grad(func, (args...), out_sinfo, te_grad_name)`: a `call_tir` whose gradient is registered under a name.
+pub const CALL_TIR_WITH_GRAD: Op = Op::new("relax.call_tir_with_grad");
 /// The operators of destination-passing calls, which state the types of their outputs.
-pub const DESTINATION_PASSING: [Op; 3] = [CALL_TIR, CALL_TIR_INPLACE, CALL_DPS_PACKED];
+pub const DESTINATION_PASSING: [Op; 4] =
+    [CALL_TIR, CALL_TIR_INPLACE, CALL_TIR_WITH_GRAD, CALL_DPS_PACKED];
 /// `relax.call_dps_packed(func, (args...), out_sinfo)`: destination-passing call of a packed function.
 pub const CALL_DPS_PACKED: Op = Op::new("relax.call_dps_packed");
 /// `relax.call_kernel("name", operand=tensor, ..., attribute=value, ..., out_sinfo)`: destination-passing call of a library kernel.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pliant import _core
 from pliant.relax import _expr_methods as _expr_methods
 from pliant.relax.block_builder import BlockBuilder, te_tensor
-from pliant.relax.op import call_dps_packed, call_kernel, call_packed, call_pure_packed, call_tir
+from pliant.relax.op import call_dps_packed, call_kernel, call_packed, call_pure_packed, call_tir, call_tir_with_grad
 from pliant.relax.op._calls import call_tir_inplace
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         Var,
         VarBinding,
     )
-    from pliant.relax import analysis, backend, dpl, expr_functor, frontend, ir, op, pipeline, transform, utils, vm
+    from pliant.relax import analysis, backend, dpl, expr_functor, frontend, ir, op, pipeline, training, transform, utils, vm
     from pliant.relax.binding_rewrite import DataflowBlockRewrite
     from pliant.relax.expr_functor import ExprFunctor, PyExprMutator, PyExprVisitor
     from pliant.relax.backend import register_codegen
@@ -108,6 +108,7 @@ _SUBMODULES = {
     "pipeline",
     "struct_info",
     "testing",
+    "training",
     "transform",
     "ty",
     "utils",
@@ -164,6 +165,7 @@ __all__ = [
     "call_pure_packed",
     "call_tir",
     "call_tir_inplace",
+    "call_tir_with_grad",
     "const",
     "dpl",
     "expr_functor",
@@ -177,6 +179,7 @@ __all__ = [
     "register_codegen",
     "register_pipeline",
     "te_tensor",
+    "training",
     "transform",
     "utils",
     "vm",

@@ -27,6 +27,14 @@ pub static DECLS: &[OpDecl] = &[
     )
     .operands(&["gvar", "args", "tir_vars?"]),
     OpDecl::new(
+        "relax.call_tir_with_grad",
+        infer_explicit,
+        "Calls a loop function like call_tir. The pass `Gradient` computes the gradient of the call with the function that is \
+        registered under the name `te_grad_name`, which receives `te_grad_kwargs` as keyword arguments.",
+    )
+    .operands(&["gvar", "args", "tir_vars?"])
+    .attrs(&[("te_grad_name", Default::Required), ("te_grad_kwargs", Default::None)]),
+    OpDecl::new(
         "relax.call_tir_inplace",
         infer_tir_inplace,
         "Calls a loop function whose outputs overwrite inputs: `inplace_indices` has, for each output, the index of the input that \

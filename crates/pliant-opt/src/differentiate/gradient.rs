@@ -48,7 +48,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pliant_ir::attr_names::GLOBAL_SYMBOL;
-use pliant_ir::op::CALL_TIR;
+use pliant_ir::op::{CALL_TIR, CALL_TIR_WITH_GRAD};
 use pliant_ir::relax::visit::operand_vars;
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, TypeData, Var};
 use pliant_ir::{AttrValue, Attrs, IRModule};
@@ -60,7 +60,7 @@ use rustc_hash::FxHashSet;
 use super::adjoints::{Adjoint, AdjointMap, is_differentiable, materialize};
 use super::callees::{Callees, flat_bindings};
 use super::checkpoints::{Checkpoints, NO_GRAD, marker, without_markers};
-use super::reverse::{CALL_TIR_WITH_GRAD, Differentiator, Sequence};
+use super::reverse::{Differentiator, Sequence};
 use crate::canonicalize::lambda_lift::LambdaLift;
 use crate::common::operators_after_lowering::{format_names, relax_func};
 use crate::common::shared_loop_functions::LoopFunctions;

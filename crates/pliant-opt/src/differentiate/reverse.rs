@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use pliant_ir::op::CALL_TIR_WITH_GRAD;
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{Attrs, Op};
 use pliant_ops::Gradient;
@@ -14,9 +15,6 @@ use super::activity::{useful_bindings, varied_vars};
 use super::adjoints::{Adjoint, AdjointMap, is_differentiable, materialize};
 use super::callees::Callees;
 use super::checkpoints::Checkpoints;
-
-/// The operator `relax.call_tir_with_grad`.
-pub(super) const CALL_TIR_WITH_GRAD: Op = Op::new("relax.call_tir_with_grad");
 
 /// The state of a run of the pass that all functions share.
 pub(super) struct Differentiator<'m> {

@@ -53,7 +53,7 @@
 
 use std::sync::Arc;
 
-use pliant_ir::op::{CALL_PURE_PACKED, CALL_TIR};
+use pliant_ir::op::{CALL_PURE_PACKED, CALL_TIR, CALL_TIR_WITH_GRAD};
 use pliant_ir::print::type_text;
 use pliant_ir::relax::type_lattice::is_subtype;
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, Var};
@@ -191,6 +191,16 @@ pub(crate) fn trusts_indices(ctx: &PassContext) -> bool {
     matches!(value, Some(AttrValue::Bool(true) | AttrValue::Int(1)))
 }
 
+/// The `call_tir` of the loop function that a `call_tir_with_grad` calls.
+fn without_gradient(func: &mut Function, call: Expr, args: &[Expr]) -> Expr {
+    let ty_args = match func.expr(call) {
+        ExprData::Call { ty_args, .. } => func.type_list(*ty_args).to_vec(),
+        _ => Vec::new(),
+    };
+    let ty = func.expr_ty(call);
+    func.call(Callee::Op(CALL_TIR), args, Attrs::default(), &ty_args, ty)
+}
+
 /// Whether a function contains a call that may be legalized. Functions without such calls need not be copied.
 fn has_operators(func: &Function) -> bool {
     pliant_pass::binding_rewrites::reachable_seqs(func).into_iter().any(|seq| {
@@ -266,6 +276,11 @@ impl Legalizer<'_> {
         }
         let args = func.list(args).to_vec();
         let ty = func.expr_ty(binding.value);
+        if op == CALL_TIR_WITH_GRAD {
+            binding.value = without_gradient(func, binding.value, &args);
+            out.push(binding);
+            return Ok(());
+        }
         if let Some(custom) = self.pass.custom.get(op.name()).filter(|_| use_custom) {
             let attrs = func.call_attrs(attrs).clone();
             let (custom, call) = (custom.clone(), (op, &args[..], &attrs, ty));

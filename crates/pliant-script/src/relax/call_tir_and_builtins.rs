@@ -29,6 +29,7 @@ impl<'s> FuncParser<'_, 's> {
             CallBuiltinWithCtx => self.call_builtin(e, call).map(Val::Expr),
             CallInplacePacked => self.call_inplace(e, call).map(Val::Expr),
             CallTirInplace => self.call_tir_inplace(e, call).map(Val::Expr),
+            CallTirWithGrad => self.call_tir_with_grad(e, call).map(Val::Expr),
             CallKernel => self.kernel_call(e, call).map(Val::Expr),
             WhileLoop => self.while_loop(e, call).map(Val::Expr),
             Const => self.constant(e, call).map(Val::Expr),

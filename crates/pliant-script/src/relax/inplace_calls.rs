@@ -1,4 +1,5 @@
-//! Parsing of calls that overwrite some of their arguments: `call_tir_inplace`, `call_inplace_packed`.
+//! Parsing of calls with attributes that `call_tir` and `call_packed` do not have: `call_tir_inplace` and `call_inplace_packed`, which
+//! overwrite some of their arguments, and `call_tir_with_grad`.
 
 use pliant_ir::attr_names::INPLACE_INDICES;
 use pliant_ir::relax::Expr as IrExpr;
@@ -41,6 +42,47 @@ impl<'s> FuncParser<'_, 's> {
             operands.push(self.b.func_mut().shape(&vars));
         }
         let attrs = Attrs::default().with(INPLACE_INDICES, indices);
+        self.emit_op(op, &operands, attrs, &[out], e.range)
+    }
+
+    /// Parses `R.call_tir_with_grad(gvar, args, out_sinfo, te_grad_name, te_grad_kwargs, tir_vars)`.
+    pub(super) fn call_tir_with_grad(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
+        const WHAT: &str = "R.call_tir_with_grad";
+        const NAMES: &[&str] =
+            &["gvar", "func", "args", "te_grad_name", "te_grad_kwargs", "tir_vars"];
+        self.check_keywords(WHAT, call, &[TYPE_KEYWORDS, NAMES].concat())?;
+        let given =
+            |at: usize, names: &[&str]| call.args.get(at).or_else(|| self.keyword(call, names));
+        let (func, args) = (given(0, &["gvar", "func"]), given(1, &["args"]));
+        let (name, kwargs) = (given(3, &["te_grad_name"]), given(4, &["te_grad_kwargs"]));
+        let tir_vars = given(5, &["tir_vars"]);
+        let Some(op) = self.find_op("call_tir_with_grad") else {
+            return Err(self.error(
+                ErrorKind::UnknownConstruct,
+                e.range,
+                "the module R has no member 'call_tir_with_grad'",
+            ));
+        };
+        let (Some(func), Some(args), Some(name)) = (func, args, name) else {
+            let message = format!("{WHAT} needs a function, its arguments and 'te_grad_name'");
+            return Err(self.error(ErrorKind::Arguments, e.range, message));
+        };
+        let callee = self.callee(func)?;
+        let (fields, mut vars) = self.call_args(args, Some(callee))?;
+        let out = self.out_type(WHAT, e, call, call.args.get(2), &fields)?;
+        let mut attrs = Attrs::default();
+        for (key, value) in [("te_grad_name", Some(name)), ("te_grad_kwargs", kwargs)] {
+            if let Some(value) = value {
+                let val = self.value(value)?;
+                attrs.set(key, self.attr(&val, value.range)?);
+            }
+        }
+        vars.extend(self.tir_vars(tir_vars)?);
+        let tuple = self.b.func_mut().tuple(&fields);
+        let mut operands = vec![callee, tuple];
+        if !vars.is_empty() {
+            operands.push(self.b.func_mut().shape(&vars));
+        }
         self.emit_op(op, &operands, attrs, &[out], e.range)
     }
 

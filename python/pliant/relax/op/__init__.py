@@ -20,6 +20,7 @@ from pliant.relax.op._calls import (
     call_pure_packed,
     call_py_func,
     call_tir,
+    call_tir_with_grad,
 )
 from pliant.relax.op._user_operators import register_op
 
@@ -34,5 +35,5 @@ def __dir__() -> list[str]:
     return sorted({*_calls.__all__, *_user_operators.__all__, *_names("")})
 
 
-for _group in ("nn", "image", "signal", "vision", "memory", "inspect", "builtin"):
+for _group in ("nn", "image", "signal", "vision", "memory", "inspect", "builtin", "grad"):
     _find(_group)

@@ -99,6 +99,28 @@ def call_tir_inplace(
     return _relax.Call(_relax.OpFunction.get("relax.call_tir_inplace"), call.args, {"inplace_indices": indices}, call.sinfo_args)
 
 
+def call_tir_with_grad(
+    gvar: Expr,
+    args: Expr | Sequence[Expr],
+    out_sinfo: StructInfo | Sequence[StructInfo] | None = None,
+    te_grad_name: str = "",
+    te_grad_kwargs: dict[str, Any] | None = None,
+    tir_vars: Any = None,
+    *,
+    out_ty: StructInfo | Sequence[StructInfo] | None = None,
+) -> Expr:
+    """Creates a call of a loop function whose gradient is registered under the name ``te_grad_name``
+    (:func:`pliant.relax.training.utils.register_te_gradient`). The pass ``Gradient`` calls the registered function with
+    ``te_grad_kwargs`` as keyword arguments. The other arguments are those of :func:`call_tir`.
+
+    Raises ``TypeError`` if ``out_sinfo`` is not a type, or an argument cannot be an operand.
+    """
+    types = _result_types("call_tir_with_grad", "out_sinfo", out_sinfo, "out_ty", out_ty)
+    call: Any = call_tir(gvar, args, types, tir_vars)
+    attrs = {"te_grad_name": te_grad_name, "te_grad_kwargs": te_grad_kwargs}
+    return _relax.Call(_relax.OpFunction.get("relax.call_tir_with_grad"), call.args, attrs, call.sinfo_args)
+
+
 def call_kernel(
     kernel: str,
     *,
@@ -155,4 +177,4 @@ def call_packed(func: str | Expr, *args: Any, sinfo_args: Any = None, ty_args: A
     return _relax.call_packed(False, func, *args, sinfo_args=types)
 
 
-__all__ = ["call_dps_packed", "call_kernel", "call_packed", "call_pure_packed", "call_py_func", "call_tir"]
+__all__ = ["call_dps_packed", "call_kernel", "call_packed", "call_pure_packed", "call_py_func", "call_tir", "call_tir_with_grad"]

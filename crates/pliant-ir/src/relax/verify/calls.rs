@@ -6,7 +6,7 @@ use super::Verifier;
 use crate::attr_names::INPLACE_INDICES;
 use crate::attr_values::AttrValue;
 use crate::ir_module::BaseFunc;
-use crate::op::{CALL_TIR, CALL_TIR_INPLACE, Op, WHILE_LOOP};
+use crate::op::{CALL_TIR, CALL_TIR_INPLACE, CALL_TIR_WITH_GRAD, Op, WHILE_LOOP};
 use crate::relax::expr::*;
 use crate::relax::type_lattice::{derive_call_ty, derive_callable_ty, type_syms};
 use crate::relax::types::{Type, TypeData};
@@ -23,7 +23,7 @@ impl Verifier<'_> {
         match callee {
             Callee::Op(op) => {
                 self.check_op_call(*op, args.len());
-                if matches!(*op, CALL_TIR | CALL_TIR_INPLACE) {
+                if matches!(*op, CALL_TIR | CALL_TIR_INPLACE | CALL_TIR_WITH_GRAD) {
                     self.check_call_tir(e, args);
                 } else if *op == WHILE_LOOP {
                     self.check_while_loop(args);
