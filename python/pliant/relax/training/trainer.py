@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -72,11 +73,15 @@ class Trainer:
         """Sets the states of the model to zeros."""
         self._states = [nd.array(np.zeros(_shape(v.struct_info), str(v.struct_info.dtype))) for v in self._state_vars]
 
-    def load_params(self, params: Sequence[Any] | Mapping[str, Any]) -> None:
-        """Sets the parameters: a list in the order of the model's parameters, or a dict by name.
+    def load_params(self, params: Sequence[Any] | Mapping[str, Any] | str | os.PathLike[str]) -> None:
+        """Sets the parameters: a list in the order of the model's parameters, a dict by name, or the path of a safetensors file.
 
         Raises ``ValueError`` for missing parameters and wrong shapes or data types.
         """
+        if isinstance(params, str | os.PathLike):
+            from pliant.relax.frontend.nn._safetensors import load
+
+            params = load(params)
         self._params = _loaded("parameter", self._param_vars, params)
 
     def load_states(self, states: Sequence[Any] | Mapping[str, Any]) -> None:
@@ -86,6 +91,13 @@ class Trainer:
     def export_params(self) -> dict[str, Any]:
         """The parameters by name."""
         return {var.name_hint: value for var, value in zip(self._param_vars, self._params)}
+
+    def save_params(self, path: str | os.PathLike[str]) -> None:
+        """Writes the parameters to a safetensors file, from which ``load_params`` of this class and ``nn.Module.load_safetensors``
+        read them."""
+        from pliant.relax.frontend.nn._safetensors import save
+
+        save(self.export_params(), path)
 
     def export_states(self) -> dict[str, Any]:
         """The states of the model by name."""

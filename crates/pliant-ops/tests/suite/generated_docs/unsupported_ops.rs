@@ -54,7 +54,6 @@ const COMPARABLE_OPERATORS: &str = "
 
 /// The reasons why operators are not supported, by prefixes of their names.
 pub const REASONS: &[(&[&str], &str)] = &[
-    (&["call_tir_with_grad", "grad."], "Gradients are not implemented."),
     (&["call_py_func"], "The script parser reads it as `call_pure_packed`."),
     (&["to_vdevice", "hint_on_device"], "The CPU is the only device."),
     (&["ccl.", "dist."], "Programs run in one process and are not distributed."),
