@@ -48,7 +48,7 @@ pub fn concat<'g>(g: &GradientCtx<'g>) -> GradientResult<'g> {
     let adjoints: Vec<Term<'g>> = tensors
         .iter()
         .enumerate()
-        .map(|(k, &t)| if flat { parts.field(k).reshape_like(t) } else { parts.field(k) })
+        .map(|(k, &t)| parts.field(k).reshape_like(t))
         .collect();
     Ok(vec![Some(Term::tuple(g.builder, &adjoints))])
 }
