@@ -92,11 +92,12 @@ fn add(list: &mut Vec<GuardedAdjoint>, new: GuardedAdjoint) {
     }
 }
 
-/// The adjoints of the operands of a node: operand, condition and value.
-fn child_adjoints<'e>(
-    node: &'e Expr,
-    dy: &Expr,
-) -> Result<Vec<(&'e Expr, Option<Expr>, Expr)>, TeError> {
+/// The adjoint of an operand: the operand, the condition under which it contributes to the result (`None` for always), and the
+/// value of the adjoint.
+type OperandAdjoint<'e> = (&'e Expr, Option<Expr>, Expr);
+
+/// Returns the adjoints of the operands of a node.
+fn child_adjoints<'e>(node: &'e Expr, dy: &Expr) -> Result<Vec<OperandAdjoint<'e>>, TeError> {
     use ExprKind::*;
     Ok(match node.kind() {
         Binary(op, a, b) => binary_adjoints(*op, (a, b), node, dy),
@@ -120,7 +121,7 @@ fn binary_adjoints<'e>(
     (a, b): (&'e Expr, &'e Expr),
     node: &Expr,
     dy: &Expr,
-) -> Vec<(&'e Expr, Option<Expr>, Expr)> {
+) -> Vec<OperandAdjoint<'e>> {
     match op {
         BinOp::Add => vec![(a, None, dy.clone()), (b, None, dy.clone())],
         BinOp::Sub => vec![(a, None, dy.clone()), (b, None, -dy)],
