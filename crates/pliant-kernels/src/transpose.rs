@@ -473,8 +473,8 @@ mod tests {
         }
     }
 
-    /// Copies a tensor of the elements `value(0), value(1), ...` with the kernel, and asserts that the result equals the result of a
-    /// loop over the elements.
+    /// Copies a tensor of the elements `value(0), value(1), ...` with the kernel, and asserts that the result equals that of a loop
+    /// over the elements.
     fn check<T: Copy + Default + PartialEq + std::fmt::Debug>(
         dims: &[i64],
         order: &[usize],

@@ -1,15 +1,19 @@
 //! Depthwise convolution of 8-bit integers. A tile covers a few results along an output row and
 //! adjacent channels. Its sums stay in registers over all taps.
 //!
-//! Method: direct convolution with channels in lanes. The compiler vectorizes the loops for each
-//! instruction set. Taps outside of the input are skipped, which is equivalent to reading the zero
-//! point.
+//! Method: direct convolution with channels in lanes. Machines with AVX-512 VNNI use
+//! [`depthwise_vnni`](super::depthwise_vnni). For others, and for weights with zero points, the
+//! compiler vectorizes the loops of this file. Taps outside of the input are skipped, which is
+//! equivalent to reading the zero point.
 
+use std::mem::MaybeUninit;
 use std::slice::from_raw_parts;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
 use super::Convolution;
+#[cfg(target_arch = "x86_64")]
+use super::depthwise_vnni::{self, TapWeights};
 use crate::algorithm_selection::quantized::depthwise_unit;
 use crate::convolution::shape_and_strides::Sizes;
 use crate::epilogue::{EpilogueTile, MAX_TILE_COLUMNS, Position};
@@ -17,28 +21,67 @@ use crate::matmul::work_partition::parallel_for;
 use crate::simd::{Lanes, for_isa};
 use pliant_machine::isa::Isa;
 
-/// Maximum number of results along an output row in a tile. The results share each loaded weight.
+/// Number of results along an output row for which the loops of this file share each loaded weight.
 const MAX_RESULTS: usize = 4;
+/// Maximum number of results along an output row whose sums are kept before the epilogue is applied to them.
+const MAX_LINE: usize = 4 * MAX_RESULTS;
 /// Maximum number of channels of a tile.
 const CHANNELS: usize = 16;
 
 /// The arguments for computing one tile: adjacent results along an output row, for adjacent
 /// channels.
-struct DepthwiseTile<'a> {
-    c: &'a Convolution,
-    s: &'a Sizes,
-    zero: i32,
+pub(super) struct DepthwiseTile<'a> {
+    pub c: &'a Convolution,
+    pub s: &'a Sizes,
+    /// The zero point of the input.
+    pub zero: i32,
     batch: usize,
     /// The position of the first result in the output.
-    at: [usize; 3],
-    /// The number of adjacent results along the output row that the tile computes, at most
-    /// [`MAX_RESULTS`].
-    results: usize,
-    /// The first channel, and the number of channels, at most [`CHANNELS`].
+    pub at: [usize; 3],
+    /// The number of adjacent results along the output row that the tile computes.
+    pub results: usize,
+    /// The first channel, and the number of channels.
     channels: (usize, usize),
     /// The address to which the sums are written, and the stride between adjacent results, in
     /// elements.
-    to: (*mut i32, usize),
+    pub to: (*mut i32, usize),
+}
+
+impl DepthwiseTile<'_> {
+    /// Returns the index of the input row that the filter row `(z, y)` reads, among the rows of all images; `None` if the row is
+    /// outside of the input.
+    pub fn input_line(&self, z: usize, y: usize) -> Option<usize> {
+        let s = self.s;
+        let inside = |d: usize, tap: usize| {
+            let at = self.at[d] * s.stride[d] + tap * s.dilation[d];
+            at.checked_sub(s.before[d]).filter(|&at| at < s.input[d])
+        };
+        Some((self.batch * s.input[0] + inside(0, z)?) * s.input[1] + inside(1, y)?)
+    }
+}
+
+/// The implementations of the sums of a tile.
+#[derive(Clone, Copy)]
+enum SumsOfTile {
+    /// The loops of this file, compiled for an instruction set.
+    Loops(unsafe fn(&DepthwiseTile<'_>)),
+    #[cfg(target_arch = "x86_64")]
+    Vnni,
+}
+
+impl SumsOfTile {
+    fn of(isa: Isa, c: &Convolution, s: &Sizes) -> SumsOfTile {
+        #[cfg(target_arch = "x86_64")]
+        if depthwise_vnni::applies(isa, c, s) {
+            return SumsOfTile::Vnni;
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = s;
+        SumsOfTile::Loops(match c.signed {
+            true => for_isa!(isa, signed(p: &DepthwiseTile<'_>)).0,
+            false => for_isa!(isa, unsigned(p: &DepthwiseTile<'_>)).0,
+        })
+    }
 }
 
 /// Computes a depthwise convolution of 8-bit integers on the worker team. `zero` is the zero point
@@ -53,10 +96,7 @@ pub(super) unsafe fn run(
     zero: i32,
 ) -> i64 {
     let lines = s.output[0] * s.output[1];
-    let sums = match c.signed {
-        true => for_isa!(isa, signed(p: &DepthwiseTile<'_>)).0,
-        false => for_isa!(isa, unsigned(p: &DepthwiseTile<'_>)).0,
-    };
+    let sums = SumsOfTile::of(isa, c, s);
     let piece = |index: usize| {
         let (batch, line) = (index / lines, index % lines);
         let at = [line / s.output[1], line % s.output[1], 0];
@@ -80,45 +120,86 @@ pub(super) unsafe fn run(
     unsafe { parallel_for(runtime, s.batch * lines, units, &piece) }
 }
 
-/// Computes an output row tile by tile with the function `sums`, and applies the epilogue. `first`
-/// is the first tile of the output row.
+/// Computes an output row, and applies the epilogue. `first` is the first tile of the output row.
 ///
 /// # Safety
 /// The conditions of [`super::run`] hold; the machine has the instructions of `sums`.
-unsafe fn compute_line(isa: Isa, first: &DepthwiseTile<'_>, sums: unsafe fn(&DepthwiseTile<'_>)) {
+unsafe fn compute_line(isa: Isa, first: &DepthwiseTile<'_>, sums: SumsOfTile) {
+    for channel in (0..first.s.channels).step_by(MAX_TILE_COLUMNS) {
+        let columns = MAX_TILE_COLUMNS.min(first.s.channels - channel);
+        let channels = (channel, columns);
+        match sums {
+            SumsOfTile::Loops(sums) => {
+                // SAFETY: guaranteed by the caller.
+                let sums = |tile: &DepthwiseTile<'_>| unsafe { compute_parts(tile, sums) };
+                // SAFETY: guaranteed by the caller.
+                unsafe { line_of_channels(isa, first, channels, sums) };
+            }
+            #[cfg(target_arch = "x86_64")]
+            SumsOfTile::Vnni => {
+                // SAFETY: guaranteed by the caller.
+                let weights = unsafe { TapWeights::load(first, channel, columns) };
+                // SAFETY: guaranteed by the caller.
+                let sums = |tile: &DepthwiseTile<'_>| unsafe { weights.sums(tile) };
+                // SAFETY: guaranteed by the caller.
+                unsafe { line_of_channels(isa, first, channels, sums) };
+            }
+        }
+    }
+}
+
+/// Computes an output row for some channels, tile by tile, and applies the epilogue. `sums` writes the sums of a tile.
+///
+/// # Safety
+/// The conditions of [`compute_line`] hold.
+unsafe fn line_of_channels(
+    isa: Isa,
+    first: &DepthwiseTile<'_>,
+    channels: (usize, usize),
+    sums: impl Fn(&DepthwiseTile<'_>),
+) {
     let (c, s) = (first.c, first.s);
-    let mut scratch = [0i32; MAX_RESULTS * MAX_TILE_COLUMNS];
+    let mut scratch = [MaybeUninit::<i32>::uninit(); MAX_LINE * MAX_TILE_COLUMNS];
     let row = (first.at[0] * s.output[1] + first.at[1]) * s.output[2];
     let row = first.batch * s.pixels() + row;
-    for channel in (0..s.channels).step_by(MAX_TILE_COLUMNS) {
-        let columns = MAX_TILE_COLUMNS.min(s.channels - channel);
-        for x in (0..s.output[2]).step_by(MAX_RESULTS) {
-            let results = MAX_RESULTS.min(s.output[2] - x);
-            let (to, result_stride) = match c.out.is_null() {
-                true => (scratch.as_mut_ptr(), MAX_TILE_COLUMNS),
-                false => (c.out.wrapping_add((row + x) * s.channels + channel), s.channels),
+    for x in (0..s.output[2]).step_by(MAX_LINE) {
+        let results = MAX_LINE.min(s.output[2] - x);
+        let (to, result_stride) = match c.out.is_null() {
+            true => (scratch.as_mut_ptr().cast(), MAX_TILE_COLUMNS),
+            false => (c.out.wrapping_add((row + x) * s.channels + channels.0), s.channels),
+        };
+        let at = [first.at[0], first.at[1], x];
+        sums(&DepthwiseTile { at, results, channels, to: (to, result_stride), ..*first });
+        let Some(epilogue) = &c.epilogue else { continue };
+        let finished = EpilogueTile {
+            data: to.cast(),
+            row_stride: result_stride as isize,
+            rows: results,
+            columns: channels.1,
+            position: Position { batch: 0, row: row + x, column: channels.0 },
+        };
+        // SAFETY: the sums are complete; guaranteed by the caller.
+        unsafe { epilogue.finish(isa, &finished) };
+    }
+}
+
+/// Computes the sums of a tile with a function for up to [`MAX_RESULTS`] results and [`CHANNELS`] channels.
+///
+/// # Safety
+/// The conditions of [`compute_line`] hold. The sums of the tile are writable.
+unsafe fn compute_parts(tile: &DepthwiseTile<'_>, sums: unsafe fn(&DepthwiseTile<'_>)) {
+    let (channel, columns) = tile.channels;
+    for i in (0..tile.results).step_by(MAX_RESULTS) {
+        for from in (0..columns).step_by(CHANNELS) {
+            let part = DepthwiseTile {
+                at: [tile.at[0], tile.at[1], tile.at[2] + i],
+                results: MAX_RESULTS.min(tile.results - i),
+                channels: (channel + from, CHANNELS.min(columns - from)),
+                to: (tile.to.0.wrapping_add(i * tile.to.1 + from), tile.to.1),
+                ..*tile
             };
-            for from in (0..columns).step_by(CHANNELS) {
-                let tile = DepthwiseTile {
-                    at: [first.at[0], first.at[1], x],
-                    results,
-                    channels: (channel + from, CHANNELS.min(columns - from)),
-                    to: (to.wrapping_add(from), result_stride),
-                    ..*first
-                };
-                // SAFETY: guaranteed by the caller.
-                unsafe { sums(&tile) };
-            }
-            let Some(epilogue) = &c.epilogue else { continue };
-            let finished = EpilogueTile {
-                data: to.cast(),
-                row_stride: result_stride as isize,
-                rows: results,
-                columns,
-                position: Position { batch: 0, row: row + x, column: channel },
-            };
-            // SAFETY: the sums are complete; guaranteed by the caller.
-            unsafe { epilogue.finish(isa, &finished) };
+            // SAFETY: guaranteed by the caller.
+            unsafe { sums(&part) };
         }
     }
 }

@@ -15,10 +15,13 @@
 //! | module | owns |
 //! |---|---|
 //! | `depthwise` | depthwise convolution |
+//! | `depthwise_vnni` | the sums of a depthwise convolution with AVX-512 VNNI |
 //! | `entry_point` | the declared kernel |
 //! | `im2col` | im2col |
 
 mod depthwise;
+#[cfg(target_arch = "x86_64")]
+mod depthwise_vnni;
 mod entry_point;
 mod im2col;
 
