@@ -98,7 +98,9 @@ impl Frame {
 
     fn call_op(&mut self, interp: &mut Interpreter<'_>, op: Op, call: &Call<'_>) -> Result<Value> {
         let name = match op.name() {
-            "relax.call_tir" | "relax.call_tir_with_grad" | "relax.call_dps_packed" => return self.call_dps(interp, call),
+            "relax.call_tir" | "relax.call_tir_with_grad" | "relax.call_dps_packed" => {
+                return self.call_dps(interp, call);
+            }
             "relax.call_tir_inplace" => return self.call_inplace(interp, call),
             "relax.call_pure_packed" | "relax.call_inplace_packed" => {
                 let args = self.values(call.args.get(1..).unwrap_or_default())?;

@@ -45,11 +45,8 @@ pub fn concat<'g>(g: &GradientCtx<'g>) -> GradientResult<'g> {
     }
     let parts = split_at(g.dy(), &ends, axis);
     let parts = g.builder.term(g.builder.operand(parts.expr()));
-    let adjoints: Vec<Term<'g>> = tensors
-        .iter()
-        .enumerate()
-        .map(|(k, &t)| parts.field(k).reshape_like(t))
-        .collect();
+    let adjoints: Vec<Term<'g>> =
+        tensors.iter().enumerate().map(|(k, &t)| parts.field(k).reshape_like(t)).collect();
     Ok(vec![Some(Term::tuple(g.builder, &adjoints))])
 }
 
