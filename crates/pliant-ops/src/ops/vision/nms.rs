@@ -6,12 +6,12 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::TypeData;
 
 use super::box_decoding::{assert_indices_in_row, check_rank, index_attr};
-use super::overlap;
+use super::kept_boxes::{BoxFields, KeptBoxes};
 use crate::legalize::{LegalizeCtx, Value};
 use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::ops::indexing::index_bounds::{as_int64, clamp};
 use crate::shared_operator_rules::{operand_types, require_float, require_integer, shared_dim};
-use crate::te::{self, Body, Expr, Tensor};
+use crate::te::{self, Body, Expr, Tensor, TensorView};
 use crate::type_inference::InferCtx;
 use pliant_kernel_api::kernels::sort;
 use pliant_tensor::CheckFailure;
@@ -153,16 +153,55 @@ impl SortedScores {
         }
     }
 
-    /// Emits code that writes the score of each box to `scores`, and sorts the positions of the
-    /// boxes by descending score.
-    fn sort(&self, b: &mut Body, score: impl Fn(&Expr) -> Expr) {
+    /// Emits code that writes the score of each box to `scores`.
+    fn fill(&self, b: &mut Body, score: impl Fn(&Expr) -> Expr) {
         b.for_("i", &self.scores.shape()[0], |b, i| {
             b.store(&self.scores, std::slice::from_ref(i), &score(i));
         });
+    }
+
+    /// Emits code that writes the positions of the `count` boxes with the highest scores, in descending order of the scores.
+    fn sort_first(&self, b: &mut Body, count: &Expr) {
         let call = te::KernelCall::new(&sort::KERNEL).operand("x", &self.scores);
-        let call = call.operand("positions", &self.positions);
+        let positions = TensorView::from(&self.positions).slice(0, 0, 1, count.clone());
+        let call = call.operand("positions", positions);
         b.evaluate(call.attr("descending", &[te::int(1)]).finish());
     }
+
+    /// Emits a loop over at most `limit` boxes in descending order of their scores, which ends early if `proceed` becomes false.
+    /// The code sorts only the `first` best boxes before the loop, and all boxes once the loop goes beyond those. `write`
+    /// receives the number of boxes before the visited box and the box's position.
+    fn for_each_sorted(
+        &self,
+        b: &mut Body,
+        (first, limit): (&Expr, &Expr),
+        proceed: &Expr,
+        write: impl FnOnce(&mut Body, &Expr, &Expr),
+    ) {
+        let boxes = &self.scores.shape()[0];
+        let first = te::maximum(&te::minimum(first, boxes), &te::int(0));
+        let first = b.let_("first", &first);
+        self.sort_first(b, &first);
+        let sorted = b.cell("sorted", &first);
+        let next = b.cell("next", &te::int(0));
+        b.while_(&te::and(&te::lt(&next.get(), limit), proceed), |b| {
+            b.if_(&te::ge(&next.get(), &sorted.get()), |b| {
+                self.sort_first(b, boxes);
+                b.set(&sorted, boxes);
+            });
+            let rank = b.let_("rank", &clamp(&next.get(), boxes));
+            b.set(&next, &(&rank + 1));
+            let n = clamp(&self.positions.at(std::slice::from_ref(&rank)), boxes);
+            let n = b.let_("n", &n);
+            write(b, &rank, &n);
+        });
+    }
+}
+
+/// The number of boxes to sort before a suppression that keeps at most `kept` of `boxes` boxes. It is enough if every second
+/// considered box is kept.
+fn sorted_at_first(kept: &Expr, boxes: &Expr) -> Expr {
+    te::minimum(kept, boxes) * 2 + 16
 }
 
 fn te_nms(ctx: &mut LegalizeCtx<'_>) -> TeResult {
@@ -183,7 +222,11 @@ fn te_nms(ctx: &mut LegalizeCtx<'_>) -> TeResult {
             nms.id.iter().copied().chain([nms.score, nms.start + 3]).collect();
         assert_indices_in_row(b, op, &row_indices, &s[2]);
         let row = SortedScores::new(b, &s[1], x.dtype());
-        let kept = b.alloc("kept", &s[1..2], DType::Int64);
+        let capacity = match nms.max_boxes >= 0 {
+            true => te::minimum(&s[1], &te::int(nms.max_boxes)),
+            false => s[1].clone(),
+        };
+        let kept = KeptBoxes::alloc(b, &capacity, x.dtype(), nms.same_class);
         b.for_("b", &s[0], |b, i| {
             let valid = b.let_("valid", &as_int64(&counts.at(std::slice::from_ref(i))));
             let inside = te::and(&te::ge(&valid, &te::int(0)), &te::le(&valid, &s[1]));
@@ -191,7 +234,7 @@ fn te_nms(ctx: &mut LegalizeCtx<'_>) -> TeResult {
             let message = CheckFailure::Index.mark(&message);
             b.assert(&te::explain(&inside, &[valid.clone(), s[1].clone()]), message);
             // Invalid boxes are sorted last.
-            row.sort(b, |k| {
+            row.fill(b, |k| {
                 let score = x.at(&[i.clone(), k.clone(), te::int(nms.score)]);
                 te::select(&te::lt(k, &valid), &score, &te::const_of(f64::NEG_INFINITY, x.dtype()))
             });
@@ -224,33 +267,27 @@ fn suppress(
             b.store(&out[0], &[i.clone(), at[0].clone(), at[1].clone()], &minus);
         });
     }
-    let count = b.cell("count", &te::int(0));
-    b.for_("r", considered, |b, r| {
-        let rank = clamp(r, &s[1]);
-        let n = clamp(&row.positions.at(&[rank]), &s[1]);
-        let n = b.let_("n", &n);
-        let is_candidate = te::gt(&read(&n, nms.score), &te::const_of(0.0, x.dtype()));
-        let is_candidate = if nms.max_boxes >= 0 {
-            te::and(&is_candidate, &te::lt(&count.get(), &te::int(nms.max_boxes)))
-        } else {
-            is_candidate
-        };
-        let keep = b.cell("keep", &is_candidate);
-        b.if_(&keep.get(), |b| {
-            b.for_("q", &count.get(), |b, q| {
-                let other = clamp(&kept.at(&[clamp(q, &s[1])]), &s[1]);
-                let other = b.let_("other", &other);
-                let mut overlaps = te::ge(
-                    &overlap(&corners(&n), &corners(&other)),
-                    &te::const_of(nms.iou, x.dtype()),
-                );
-                if let (true, Some(id)) = (nms.same_class, nms.id) {
-                    overlaps = te::and(&overlaps, &te::eq(&read(&n, id), &read(&other, id)));
-                }
-                b.if_(&overlaps, |b| b.set(&keep, &te::bool_const(false)));
-            });
+    let kept = KeptBoxes::new(b, kept);
+    let is_limited = nms.max_boxes >= 0;
+    let below_limit = match is_limited {
+        true => te::lt(&kept.count.get(), &te::int(nms.max_boxes)),
+        false => te::bool_const(true),
+    };
+    // Suppressed boxes have results too if these are not compact.
+    let visits_all = !nms.return_indices && !nms.compact;
+    let (first, proceed) = match visits_all || !is_limited {
+        true => (considered.clone(), te::bool_const(true)),
+        false => (sorted_at_first(&te::int(nms.max_boxes), considered), below_limit.clone()),
+    };
+    row.for_each_sorted(b, (&first, considered), &proceed, |b, r, n| {
+        let is_candidate = te::gt(&read(n, nms.score), &te::const_of(0.0, x.dtype()));
+        let keep = b.cell("keep", &te::and(&is_candidate, &below_limit));
+        let class = nms.id.filter(|_| nms.same_class).map(|id| read(n, id));
+        let fields = BoxFields::from_corners(b, &corners(n), class);
+        kept.clear_if_suppressed(b, &keep, &fields, |iou| {
+            te::ge(iou, &te::const_of(nms.iou, x.dtype()))
         });
-        let to = b.let_("to", &clamp(&count.get(), &s[1]));
+        let to = b.let_("to", &clamp(&kept.count.get(), &s[1]));
         let write_row = |b: &mut Body, to: &Expr, dropped: bool| {
             b.for_("k", &s[2], |b, k| {
                 let mut value = x.at(&[i.clone(), n.clone(), k.clone()]);
@@ -272,8 +309,7 @@ fn suppress(
                 } else {
                     write_row(b, if nms.compact { &to } else { r }, false);
                 }
-                b.store(kept, std::slice::from_ref(&to), &n);
-                b.set(&count, &(&to + 1));
+                kept.push(b, &fields);
             },
             |b| {
                 if !nms.return_indices && !nms.compact {
@@ -283,7 +319,7 @@ fn suppress(
         );
     });
     if nms.return_indices {
-        b.store(&out[1], &[i.clone(), te::int(0)], &count.get());
+        b.store(&out[1], &[i.clone(), te::int(0)], &kept.count.get());
     }
 }
 
@@ -357,9 +393,9 @@ fn te_all(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (s, dtype) = (scores.shape().to_vec(), scores.dtype());
     Ok(te::extern_("all_class_non_max_suppression", &outputs, |b, out| {
         let row = SortedScores::new(b, &s[2], dtype);
-        let kept = b.alloc("kept", &s[2..], DType::Int64);
         let (max_boxes, iou) =
             (as_int64(&single_element(&max_boxes)), te::cast(&single_element(&iou), dtype));
+        let kept = KeptBoxes::alloc(b, &s[2], dtype, false);
         let min_score = te::cast(&single_element(&min_score), dtype);
         b.for_each(outputs[0].0.as_slice(), |b, i| b.store(&out[0], i, &te::int(-1)));
         if !onnx {
@@ -373,38 +409,33 @@ fn te_all(ctx: &mut LegalizeCtx<'_>) -> TeResult {
                 b.set(&total, &te::int(0));
             }
             b.for_("c", &s[1], |b, c| {
-                row.sort(b, |k| scores.at(&[i.clone(), c.clone(), k.clone()]));
-                let count = b.cell("count", &te::int(0));
-                b.for_("r", &s[2], |b, r| {
-                    let n = clamp(&row.positions.at(std::slice::from_ref(r)), &s[2]);
-                    let n = b.let_("n", &n);
-                    let score = row.scores.at(std::slice::from_ref(&n));
-                    let is_candidate =
-                        te::and(&te::gt(&score, &min_score), &te::lt(&count.get(), &max_boxes));
-                    let keep = b.cell("keep", &is_candidate);
+                row.fill(b, |k| scores.at(&[i.clone(), c.clone(), k.clone()]));
+                let kept = KeptBoxes::new(b, &kept);
+                // The first box with a low score ends the loop, since the scores descend.
+                let has_candidates = b.cell("has_candidates", &te::bool_const(true));
+                let proceed =
+                    te::and(&has_candidates.get(), &te::lt(&kept.count.get(), &max_boxes));
+                let limits = (&sorted_at_first(&max_boxes, &s[2]), &s[2]);
+                row.for_each_sorted(b, limits, &proceed, |b, _, n| {
+                    let score = row.scores.at(std::slice::from_ref(n));
+                    b.set(&has_candidates, &te::gt(&score, &min_score));
+                    let keep = b.cell("keep", &has_candidates.get());
                     let corners = |n: &Expr| {
                         [0, 1, 2, 3].map(|k| boxes.at(&[i.clone(), n.clone(), te::int(k)]))
                     };
+                    let fields = BoxFields::from_corners(b, &corners(n), None);
+                    kept.clear_if_suppressed(b, &keep, &fields, |overlap| te::gt(overlap, &iou));
                     b.if_(&keep.get(), |b| {
-                        b.for_("q", &count.get(), |b, q| {
-                            let other = clamp(&kept.at(&[clamp(q, &s[2])]), &s[2]);
-                            let other = b.let_("other", &other);
-                            let overlaps = te::gt(&overlap(&corners(&n), &corners(&other)), &iou);
-                            b.if_(&overlaps, |b| b.set(&keep, &te::bool_const(false)));
-                        });
-                    });
-                    b.if_(&keep.get(), |b| {
-                        b.store(&kept, &[clamp(&count.get(), &s[2])], &n);
-                        b.set(&count, &(count.get() + 1));
+                        kept.push(b, &fields);
                         let at =
                             b.let_("at", &clamp(&total.get(), &outputs[0].0[usize::from(!onnx)]));
                         if onnx {
-                            for (k, v) in [i, c, &n].into_iter().enumerate() {
+                            for (k, v) in [i, c, n].into_iter().enumerate() {
                                 b.store(&out[0], &[at.clone(), te::int(k as i64)], v);
                             }
                         } else {
                             b.store(&out[0], &[i.clone(), at.clone(), te::int(0)], c);
-                            b.store(&out[0], &[i.clone(), at.clone(), te::int(1)], &n);
+                            b.store(&out[0], &[i.clone(), at.clone(), te::int(1)], n);
                             b.store(&out[1], &[i.clone(), at.clone()], &score);
                         }
                         b.set(&total, &(&at + 1));
