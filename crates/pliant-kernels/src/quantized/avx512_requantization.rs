@@ -1,9 +1,14 @@
 //! The requantization of int32 sums to 8 bits in a single pass, with AVX-512.
+//!
+//! Method: a tile is processed in blocks of up to four vectors of 16 columns. Everything that the rows of a column share is loaded
+//! or computed once for a block ([`Columns`]); the loop over the rows contains only the arithmetic of one sum. All clipping before
+//! the division is one pair of instructions, the conversion to integers rounds, and the instructions that narrow the integers of
+//! four vectors to bytes saturate.
 
 use std::arch::x86_64::*;
 
 use super::IntegerEpilogue;
-use super::requantization::{Requantization, ZeroPoints};
+use super::requantization::{Requantization, ZeroPoints, restrict};
 use crate::epilogue::EpilogueTile;
 
 /// The operands of a single pass that applies the epilogue to the int32 sums of a tile and requantizes the results to 8 bits.
@@ -28,74 +33,294 @@ impl<'a> SinglePass<'a> {
     /// Computes the 8-bit results of a tile from its sums.
     ///
     /// # Safety
-    /// The machine has AVX-512. The conditions of [`IntegerEpilogue::requantize`] hold.
-    #[target_feature(enable = "avx512f")]
+    /// The machine has AVX-512 with byte instructions. The conditions of [`IntegerEpilogue::requantize`] hold.
+    #[target_feature(enable = "avx512f,avx512bw")]
     pub unsafe fn run(&self, t: &EpilogueTile) {
-        let p = self;
-        let (e, b) = (p.epilogue, &p.requantization);
-        let divisor = Divisor::of(b);
-        let limits = b.byte_limits();
-        // A NaN in the second operand of these functions is the result.
-        let clip = |x: __m512, (low, high): (f32, f32)| {
-            _mm512_min_ps(_mm512_set1_ps(high), _mm512_max_ps(_mm512_set1_ps(low), x))
-        };
-        for row in 0..t.rows {
-            let index = t.position.row + row;
+        let e = self.epilogue;
+        let rows_share_zero = self.zeros.zeros.is_null() || self.zeros.stride == 0;
+        let rows_share_scale = e.row_scales.is_null() || e.row_scales_stride == 0;
+        let to_byte = ToByte::of(&self.requantization, self.bounds);
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            match (rows_share_zero && rows_share_scale, to_byte.divisor) {
+                (true, Some(divisor)) => {
+                    self.tile::<true>(t, |x| to_byte.divided_by(&divisor, x));
+                }
+                (false, Some(divisor)) => {
+                    self.tile::<false>(t, |x| to_byte.divided_by(&divisor, x));
+                }
+                (_, None) => self.tile::<false>(t, |x| to_byte.by_division(x)),
+            }
+        }
+    }
+
+    /// Computes the 8-bit results of a tile. `ROWS_ALIKE` states that all rows have the same zero point and the same scale.
+    /// `to_byte` converts float32 results to integers, which are clipped to the range of the 8-bit type afterwards.
+    ///
+    /// # Safety
+    /// The conditions of [`Self::run`] hold.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn tile<const ROWS_ALIKE: bool>(
+        &self,
+        t: &EpilogueTile,
+        to_byte: impl Fn(__m512) -> __m512i + Copy,
+    ) {
+        for from in (0..t.columns).step_by(64) {
+            let count = t.columns - from;
             // SAFETY: guaranteed by the caller.
-            let (zero, scale) = unsafe {
-                let scale = match e.row_scales.is_null() {
-                    true => 1.0,
-                    false => *e.row_scales.offset((index as i64 * e.row_scales_stride) as isize),
-                };
-                (_mm512_set1_epi32(p.zeros.of_row(index)), _mm512_set1_ps(scale))
-            };
-            let (sums, line) = (t.row(row).cast::<i32>(), index as i64 * b.out.1);
-            for from in (0..t.columns).step_by(16) {
-                let mask = u16::MAX >> 16usize.saturating_sub(t.columns - from);
-                let column = t.position.column + from;
-                // SAFETY: guaranteed by the caller; elements that the mask excludes are not accessed.
-                unsafe {
-                    let integers = |p: *const i32| _mm512_maskz_loadu_epi32(mask, p.add(column));
-                    let floats = |p: *const f32| _mm512_maskz_loadu_ps(mask, p.add(column));
-                    let mut sum = _mm512_maskz_loadu_epi32(mask, sums.add(from));
-                    if !p.zeros.column_sums.is_null() {
-                        let product = _mm512_mullo_epi32(zero, integers(p.zeros.column_sums));
-                        sum = _mm512_sub_epi32(sum, product);
-                    }
-                    if !e.terms.is_null() {
-                        sum = _mm512_add_epi32(sum, integers(e.terms));
-                    }
-                    let mut x = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), scale);
-                    if !e.float.column_scale.is_null() {
-                        x = _mm512_mul_ps(x, floats(e.float.column_scale));
-                    }
-                    if !e.float.bias.is_null() {
-                        x = _mm512_add_ps(x, floats(e.float.bias));
-                    }
-                    x = clip(x, p.bounds);
-                    let quotient = match &divisor {
-                        Some(divisor) => divisor.divide(clip(x, (-divisor.limit, divisor.limit))),
-                        None => _mm512_div_ps(x, _mm512_set1_ps(b.divisor)),
-                    };
-                    let rounded = _mm512_roundscale_ps::<_MM_FROUND_TO_NEAREST_INT>(quotient);
-                    let result = clip(_mm512_add_ps(rounded, _mm512_set1_ps(b.zero)), limits);
-                    let is_number = _mm512_cmp_ps_mask::<_CMP_ORD_Q>(result, result);
-                    let bytes = _mm512_maskz_cvttps_epi32(is_number, result);
-                    let out = b.out.0.offset(line as isize).add(column);
-                    if mask == u16::MAX {
-                        // Takes less time than the conversion with a masked store.
-                        _mm_storeu_si128(out.cast(), _mm512_cvtepi32_epi8(bytes));
-                    } else {
-                        _mm512_mask_cvtepi32_storeu_epi8(out.cast(), mask, bytes);
-                    }
+            unsafe {
+                match count.div_ceil(16) {
+                    1 => self.block::<1, ROWS_ALIKE>(t, (from, count), to_byte),
+                    2 => self.block::<2, ROWS_ALIKE>(t, (from, count), to_byte),
+                    3 => self.block::<3, ROWS_ALIKE>(t, (from, count), to_byte),
+                    _ => self.block::<4, ROWS_ALIKE>(t, (from, count.min(64)), to_byte),
                 }
             }
         }
+    }
+
+    /// Computes the 8-bit results of `count` columns of a tile, from column `from` of the tile on, in `V` vectors.
+    ///
+    /// # Safety
+    /// The conditions of [`Self::run`] hold.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn block<const V: usize, const ROWS_ALIKE: bool>(
+        &self,
+        t: &EpilogueTile,
+        (from, count): (usize, usize),
+        to_byte: impl Fn(__m512) -> __m512i,
+    ) {
+        let (out, signed) = (self.requantization.out, self.requantization.signed);
+        let column = t.position.column + from;
+        let bytes_mask = u64::MAX >> (64 - count);
+        let masks: [__mmask16; V] = std::array::from_fn(|v| (bytes_mask >> (16 * v)) as u16);
+        // SAFETY: guaranteed by the caller; elements that the masks exclude are not accessed.
+        unsafe {
+            let columns: [Columns; V] =
+                std::array::from_fn(|v| Columns::load(self, masks[v], column + 16 * v));
+            let (zero, scale) = self.row(t.position.row);
+            let first: [RowTerms; V] = std::array::from_fn(|v| columns[v].with_row(zero, scale));
+            for row in 0..t.rows {
+                let index = t.position.row + row;
+                let sums = t.row(row).cast::<i32>().add(from);
+                let (zero, scale) = if ROWS_ALIKE { (zero, scale) } else { self.row(index) };
+                let integers: [__m512i; V] = std::array::from_fn(|v| {
+                    let sum = _mm512_maskz_loadu_epi32(masks[v], sums.wrapping_add(16 * v));
+                    let terms =
+                        if ROWS_ALIKE { first[v] } else { columns[v].with_row(zero, scale) };
+                    to_byte(columns[v].float_result(sum, &terms))
+                });
+                let bytes = narrow(integers, signed);
+                let out = out.0.offset((index as i64 * out.1) as isize).add(column);
+                match count == 64 {
+                    true => _mm512_storeu_si512(out.cast(), bytes),
+                    false => _mm512_mask_storeu_epi8(out.cast(), bytes_mask, bytes),
+                }
+            }
+        }
+    }
+
+    /// Returns the zero point and the scale of a row.
+    ///
+    /// # Safety
+    /// The conditions of [`Self::run`] hold.
+    unsafe fn row(&self, index: usize) -> (i32, f32) {
+        let e = self.epilogue;
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let scale = match e.row_scales.is_null() {
+                true => 1.0,
+                false => *e.row_scales.offset((index as i64 * e.row_scales_stride) as isize),
+            };
+            (self.zeros.of_row(index), scale)
+        }
+    }
+}
+
+/// Narrows the integers of up to four vectors to bytes, which are int8 if `signed` is set and otherwise uint8. Integers outside of
+/// the range of the type saturate.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn narrow<const V: usize>(integers: [__m512i; V], signed: bool) -> __m512i {
+    let vector = |v: usize| if v < V { integers[v] } else { _mm512_setzero_si512() };
+    let words =
+        (_mm512_packs_epi32(vector(0), vector(1)), _mm512_packs_epi32(vector(2), vector(3)));
+    let bytes = match signed {
+        true => _mm512_packs_epi16(words.0, words.1),
+        false => _mm512_packus_epi16(words.0, words.1),
+    };
+    // Each block of 128 bits contains four bytes of each vector.
+    let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    _mm512_permutexvar_epi32(order, bytes)
+}
+
+/// The parameters of the epilogue for 16 adjacent columns.
+#[derive(Clone, Copy)]
+struct Columns {
+    /// The sums of the columns of the right operand; zeros if there are no zero points.
+    sums: __m512i,
+    /// The integers that are added to the sums.
+    terms: __m512i,
+    /// The factors of the columns; `None` if all are 1.
+    scale: Option<__m512>,
+    /// The numbers that are added to the scaled results; `None` if there are none.
+    bias: Option<__m512>,
+}
+
+/// The parameters of the epilogue for one row of 16 adjacent columns.
+#[derive(Clone, Copy)]
+struct RowTerms {
+    /// The integers that are added to the sums: the terms of the columns minus the correction for the zero point of the row.
+    terms: __m512i,
+    /// The factor of the row; `None` for 1.
+    scale: Option<__m512>,
+}
+
+impl Columns {
+    /// Loads the parameters of the columns from `column` on that the mask includes.
+    ///
+    /// # Safety
+    /// The conditions of [`SinglePass::run`] hold.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn load(pass: &SinglePass<'_>, mask: __mmask16, column: usize) -> Columns {
+        let integers = |p: *const i32| match p.is_null() {
+            true => _mm512_setzero_si512(),
+            // SAFETY: guaranteed by the caller.
+            false => unsafe { _mm512_maskz_loadu_epi32(mask, p.add(column)) },
+        };
+        let floats = |p: *const f32| {
+            // SAFETY: guaranteed by the caller.
+            (!p.is_null()).then(|| unsafe { _mm512_maskz_loadu_ps(mask, p.add(column)) })
+        };
+        let e = pass.epilogue;
+        Columns {
+            sums: integers(pass.zeros.column_sums),
+            terms: integers(e.terms),
+            scale: floats(e.float.column_scale),
+            bias: floats(e.float.bias),
+        }
+    }
+
+    /// Returns the parameters for a row with the given zero point and scale.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn with_row(&self, zero: i32, scale: f32) -> RowTerms {
+        let correction = _mm512_mullo_epi32(_mm512_set1_epi32(zero), self.sums);
+        RowTerms {
+            terms: _mm512_sub_epi32(self.terms, correction),
+            scale: (scale != 1.0).then(|| _mm512_set1_ps(scale)),
+        }
+    }
+
+    /// Returns the float32 results for a row of sums, before clipping.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn float_result(&self, sum: __m512i, row: &RowTerms) -> __m512 {
+        let mut x = _mm512_cvtepi32_ps(_mm512_add_epi32(sum, row.terms));
+        if let Some(scale) = row.scale {
+            x = _mm512_mul_ps(x, scale);
+        }
+        if let Some(scale) = self.scale {
+            x = _mm512_mul_ps(x, scale);
+        }
+        if let Some(bias) = self.bias {
+            x = _mm512_add_ps(x, bias);
+        }
+        x
+    }
+}
+
+/// Clips vectors to limits. A NaN stays NaN, and a limit that is NaN has no effect.
+#[derive(Clone, Copy)]
+struct Clip {
+    low: __m512,
+    high: __m512,
+}
+
+impl Clip {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn to((low, high): (f32, f32)) -> Clip {
+        Clip { low: _mm512_set1_ps(low), high: _mm512_set1_ps(high) }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn apply(&self, x: __m512) -> __m512 {
+        // A NaN in the second operand of these functions is the result.
+        _mm512_min_ps(self.high, _mm512_max_ps(self.low, x))
+    }
+}
+
+/// The conversion of float32 results to 8-bit integers: clipping, division, rounding, the zero point, clipping. NaN becomes 0.
+struct ToByte {
+    /// The divisor and the clipping before the division, if the division instruction is not needed.
+    divisor: Option<Divisor>,
+    /// The clipping of the float32 results. If there is a `divisor`, it includes the limit of the dividends.
+    bounds: Clip,
+    /// The number by which results are divided.
+    divide_by: __m512,
+    /// The zero point, as a float and as an integer.
+    zero: (__m512, __m512i),
+    /// The clipping of the results, and of the quotients before the zero point is added. The latter is `None` if the results may
+    /// have all values of their type, to which [`narrow`] clips them.
+    limits: (Clip, Option<Clip>),
+}
+
+impl ToByte {
+    /// Returns the conversion for float32 results that are first clipped to `bounds`.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn of(b: &Requantization, bounds: (f32, f32)) -> ToByte {
+        let divisor = Divisor::of(b);
+        let bounds = match &divisor {
+            Some(divisor) => restrict(bounds, (-divisor.limit, divisor.limit)),
+            None => bounds,
+        };
+        let (low, high) = b.byte_limits();
+        let is_restricted = (low, high) != b.type_range();
+        let quotient_limits = is_restricted.then(|| Clip::to((low - b.zero, high - b.zero)));
+        ToByte {
+            divisor,
+            bounds: Clip::to(bounds),
+            divide_by: _mm512_set1_ps(b.divisor),
+            zero: (_mm512_set1_ps(b.zero), _mm512_set1_epi32(b.zero as i32)),
+            limits: (Clip::to((low, high)), quotient_limits),
+        }
+    }
+
+    /// Returns the integers for a vector of results, with the reciprocal of the divisor.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn divided_by(&self, divisor: &Divisor, x: __m512) -> __m512i {
+        let mut quotient = divisor.divide(self.bounds.apply(x));
+        let is_number = _mm512_cmp_ps_mask::<_CMP_ORD_Q>(quotient, quotient);
+        if let Some(limits) = &self.limits.1 {
+            // The limits are integers, so that clipping before and after rounding is the same.
+            quotient = limits.apply(quotient);
+        }
+        let rounded = _mm512_cvtps_epi32(quotient);
+        _mm512_maskz_add_epi32(is_number, rounded, self.zero.1)
+    }
+
+    /// Returns the integers for a vector of results, with the division instruction.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn by_division(&self, x: __m512) -> __m512i {
+        let quotient = _mm512_div_ps(self.bounds.apply(x), self.divide_by);
+        let rounded = _mm512_roundscale_ps::<_MM_FROUND_TO_NEAREST_INT>(quotient);
+        let result = self.limits.0.apply(_mm512_add_ps(rounded, self.zero.0));
+        let is_number = _mm512_cmp_ps_mask::<_CMP_ORD_Q>(result, result);
+        _mm512_maskz_cvttps_epi32(is_number, result)
     }
 }
 
 /// A divisor of numbers that are then rounded and clipped to 8 bits. The division takes five fused multiply-adds instead of the
 /// division instruction, which takes 16 cycles for a vector of AVX-512.
+#[derive(Clone, Copy)]
 struct Divisor {
     divisor: f32,
     reciprocal: f32,
@@ -112,7 +337,10 @@ impl Divisor {
     /// Returns the divisor; `None` if results could differ from those of the division instruction.
     fn of(b: &Requantization) -> Option<Divisor> {
         let size = b.divisor.abs();
-        let is_exact = (1e-30..=1e30).contains(&size) && b.zero.abs() <= Divisor::MAX_ZERO;
+        let (low, high) = b.byte_limits();
+        let are_integers = [b.zero, low, high].iter().all(|x| x.fract() == 0.0);
+        let is_exact =
+            (1e-30..=1e30).contains(&size) && b.zero.abs() <= Divisor::MAX_ZERO && are_integers;
         let limit = 2.0 * Divisor::MAX_ZERO * size;
         is_exact.then_some(Divisor { divisor: b.divisor, reciprocal: 1.0 / b.divisor, limit })
     }

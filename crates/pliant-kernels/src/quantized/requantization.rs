@@ -66,7 +66,7 @@ impl IntegerEpilogue {
     /// Corrects a tile of int32 sums for the zero points of the left operand and applies the epilogue, in a single pass. The
     /// correction subtracts the zero point of the row times the sum of the column of the right operand from each sum. Returns
     /// false, without any effect, if the results are not 8-bit integers, if the epilogue does more than scaling, adding and
-    /// clipping, or if the machine does not have AVX-512.
+    /// clipping, or if the machine does not have AVX-512 with byte instructions.
     ///
     /// # Safety
     /// The conditions of [`IntegerEpilogue::finish`] hold. The zero points and the column sums to which `zeros` points are
@@ -83,6 +83,7 @@ impl IntegerEpilogue {
     ) -> bool {
         #[cfg(target_arch = "x86_64")]
         if isa.vectors() == Vectors::Avx512
+            && std::arch::is_x86_feature_detected!("avx512bw")
             && let Some(pass) = SinglePass::of(self, zeros)
         {
             // SAFETY: guaranteed by the caller; the machine has the instructions.
@@ -122,13 +123,21 @@ impl Requantization {
     /// Returns the limits to which results are clipped: [`Requantization::limits`] restricted to the range of int8 or uint8. A
     /// limit that is NaN has no effect.
     pub(super) fn byte_limits(&self) -> (f32, f32) {
-        let range = if self.signed { (-128.0, 127.0) } else { (0.0, 255.0) };
-        let (low, high) = self.limits;
-        (
-            if low > range.0 { low.min(range.1) } else { range.0 },
-            if high < range.1 { high.max(range.0) } else { range.1 },
-        )
+        restrict(self.limits, self.type_range())
     }
+
+    /// Returns the minimum and the maximum of the type of the results.
+    pub(super) fn type_range(&self) -> (f32, f32) {
+        if self.signed { (-128.0, 127.0) } else { (0.0, 255.0) }
+    }
+}
+
+/// Restricts limits to a range. A limit that is NaN becomes the limit of the range.
+pub(super) fn restrict((low, high): (f32, f32), range: (f32, f32)) -> (f32, f32) {
+    (
+        if low > range.0 { low.min(range.1) } else { range.0 },
+        if high < range.1 { high.max(range.0) } else { range.1 },
+    )
 }
 
 /// Clips a float to the limits, and truncates it to a byte; 0 for NaN. The limits are in the range
