@@ -13,6 +13,8 @@ pub enum Phase {
     Canonicalize,
     /// Passes on the parameters of a model, in [`params`](crate::params).
     Params,
+    /// Automatic differentiation, in [`differentiate`](crate::differentiate).
+    Differentiate,
     /// Algebraic rewrites of operators, in [`rewrite`](crate::rewrite).
     Rewrite,
     /// Passes that replace operators by calls of library kernels or of external code generators, in [`offload`](crate::offload).
@@ -30,6 +32,7 @@ impl Phase {
     pub const ALL: &[Phase] = &[
         Phase::Canonicalize,
         Phase::Params,
+        Phase::Differentiate,
         Phase::Rewrite,
         Phase::Offload,
         Phase::Fuse,
@@ -42,6 +45,7 @@ impl Phase {
         match self {
             Phase::Canonicalize => "canonicalize",
             Phase::Params => "params",
+            Phase::Differentiate => "differentiate",
             Phase::Rewrite => "rewrite",
             Phase::Offload => "offload",
             Phase::Fuse => "fuse",
@@ -57,6 +61,7 @@ impl Phase {
                 "simplify graph functions and bring them to the form that later phases read"
             }
             Phase::Params => "bind, bundle, retype or precompute the parameters of a model",
+            Phase::Differentiate => "differentiate functions",
             Phase::Rewrite => "rewrite operators algebraically",
             Phase::Offload => {
                 "replace operators by calls of library kernels or of external code generators"

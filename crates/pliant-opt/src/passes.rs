@@ -384,14 +384,20 @@ pub fn find(name: &str) -> Option<&'static PassInfo> {
     PASSES.iter().find(|p| same(p.name) || p.aliases.iter().any(|a| same(a)))
 }
 
-/// The passes that need arguments, so that the name is not sufficient to create them, each as (name, one-line description).
-pub const WITH_PARAMETERS: &[(&str, &str)] = &[
-    ("BindParams", "Replace parameters of a function by constants"),
-    ("BindSymbolicVars", "Replace symbolic sizes by numbers or terms"),
-    ("UpdateParamStructInfo", "Change the types of parameters and infer all others again"),
+/// The passes that need arguments, so that the name is not sufficient to create them, each as (name, phase, one-line
+/// description).
+pub const WITH_PARAMETERS: &[(&str, Phase, &str)] = &[
+    ("BindParams", Phase::Params, "Replace parameters of a function by constants"),
+    ("BindSymbolicVars", Phase::Params, "Replace symbolic sizes by numbers or terms"),
+    (
+        "UpdateParamStructInfo",
+        Phase::Params,
+        "Change the types of parameters and infer all others again",
+    ),
+    ("Gradient", Phase::Differentiate, "Add the gradient of a function to the module"),
 ];
 
 /// Finds a row of [`WITH_PARAMETERS`] by its name, ignoring letter case.
-pub fn with_parameters(name: &str) -> Option<(&'static str, &'static str)> {
-    WITH_PARAMETERS.iter().copied().find(|(known, _)| known.eq_ignore_ascii_case(name))
+pub fn with_parameters(name: &str) -> Option<(&'static str, Phase, &'static str)> {
+    WITH_PARAMETERS.iter().copied().find(|(known, ..)| known.eq_ignore_ascii_case(name))
 }

@@ -70,8 +70,7 @@ pub struct PassEntry {
 pub fn pass_list() -> Vec<PassEntry> {
     let graph = pliant_opt::PASSES.iter().map(|p| (p.name, p.doc, p.phase));
     let with_parameters = pliant_opt::passes::WITH_PARAMETERS.iter();
-    let with_parameters =
-        with_parameters.map(|&(name, doc)| (name, doc, pliant_opt::pass_contracts::Phase::Params));
+    let with_parameters = with_parameters.map(|&(name, phase, doc)| (name, doc, phase));
     let graph = graph.chain(with_parameters).map(|(name, doc, phase)| PassEntry {
         name,
         doc,
@@ -250,7 +249,7 @@ pub fn find_pass(name: &str) -> Result<Box<dyn ModulePass>, Error> {
     if let Some(pass) = find_user_pass(name) {
         return Ok(pass);
     }
-    if let Some((name, _)) = pliant_opt::passes::with_parameters(name) {
+    if let Some((name, ..)) = pliant_opt::passes::with_parameters(name) {
         return Err(Error::option(
             format!(
                 "the pass '{name}' takes parameters, so it cannot be created from its name alone"

@@ -16,8 +16,16 @@
 //! ```
 //!
 //! # After
-//! The module also contains this function.
 //! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", 3), "float32"), y: R.Tensor(("n", 3), "float32")) -> R.Tensor((), "float32"):
+//!     n = T.int64()
+//!     with R.dataflow():
+//!         lv = R.multiply(x, y)
+//!         gv = R.sum(lv)
+//!         R.output(gv)
+//!     return gv
+//!
 //! @R.function
 //! def main_adjoint(x: R.Tensor(("n", 3), "float32"), y: R.Tensor(("n", 3), "float32")) -> R.Tuple(
 //!     R.Tensor((), "float32"), R.Tuple(R.Tensor(("n", 3), "float32"), R.Tensor(("n", 3), "float32"))

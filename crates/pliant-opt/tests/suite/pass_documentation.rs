@@ -13,6 +13,7 @@ use pliant_ir::relax::TypeData;
 use pliant_ir::structural_equality::structural_equal;
 use pliant_ir::verify::verify_module;
 use pliant_ir::{DType, IRModule};
+use pliant_opt::differentiate::gradient::Gradient;
 use pliant_opt::offload::offload_kernels::OffloadKernels;
 use pliant_opt::offload::offload_rule::Stage;
 use pliant_opt::offload::rules::rules;
@@ -39,6 +40,12 @@ fn pass_with_arguments(stem: &str) -> Option<Box<dyn ModulePass>> {
         "bind_symbolic_vars" => Box::new(BindSymbolicVars {
             binding_map: vec![("m".into(), 4.into())],
             func_name: None,
+        }),
+        "gradient" => Box::new(Gradient {
+            func_name: "main".into(),
+            require_grads: None,
+            target_index: 0,
+            warn: None,
         }),
         "update_param_struct_info" => Box::new(UpdateParamStructInfo {
             sinfo_func: Arc::new(|_, f| {
@@ -128,8 +135,8 @@ fn check(stem: &str, text: &str, pass: &dyn ModulePass) -> Result<(), String> {
     if let Some(d) = verify_module(&result, pliant_ops::registry()).iter().find(|d| d.is_error()) {
         return Err(format!("the result is not well-formed: {d}\n{}", print(&result)));
     }
-    if stem.starts_with("bind_") {
-        // A bound parameter no longer exists, so it cannot be bound twice.
+    if stem.starts_with("bind_") || stem == "gradient" {
+        // A bound parameter no longer exists, so it cannot be bound twice. A second run of `Gradient` adds a function.
         return Ok(());
     }
     let again = run(&result)?;
@@ -245,7 +252,7 @@ fn documentation_of(name: &'static str) -> &'static str {
 /// Returns the names and phases of all passes.
 fn all_passes() -> Vec<(&'static str, Phase)> {
     let table = pliant_opt::PASSES.iter().map(|p| (p.name, p.phase));
-    let others = pliant_opt::passes::WITH_PARAMETERS.iter().map(|(name, _)| (*name, Phase::Params));
+    let others = pliant_opt::passes::WITH_PARAMETERS.iter().map(|&(name, phase, _)| (name, phase));
     table.chain(others).collect()
 }
 
@@ -423,7 +430,7 @@ fn property_names(properties: Properties) -> String {
 
 fn doc(name: &str) -> &'static str {
     let table = pliant_opt::passes::find(name).map(|p| p.doc);
-    table.or_else(|| Some(pliant_opt::passes::with_parameters(name)?.1)).unwrap_or_default()
+    table.or_else(|| Some(pliant_opt::passes::with_parameters(name)?.2)).unwrap_or_default()
 }
 
 /// Returns the names of the pipelines that contain a pass.
