@@ -18,7 +18,7 @@ use crate::legalize::LegalizeCtx;
 use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::size_proofs;
 use crate::te::{self, Check, Expr, Tensor};
-use crate::type_inference::InferCtx;
+use crate::type_inference::{InferCtx, Precision};
 
 macro_rules! resize_op {
     ($name:literal, $n:literal, $layout:literal, $rounding:literal) => {
@@ -161,8 +161,12 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
         let m = sizes.ndim.unwrap_or(0);
         return Err(ctx.error(format!("operand 'size' has {m} values, but must have 1 or {n}")));
     }
+    if ctx.precision == Precision::Tvm && ctx.opaque_shape_var(1).is_some() && sizes.ndim != Some(n)
+    {
+        return Err(ctx.error(format!("operand 'size' must be a shape of {n} values")));
+    }
     let (Some(dims), Some(size)) = (t.dims, sizes.dims) else {
-        return Ok(ctx.tensor_type(None, Some(n + 2), dtype));
+        return Ok(ctx.tensor_type(None, Some(resize_attrs.layout.ndim()), dtype));
     };
     let size = if size.len() == 1 { vec![size[0]; n] } else { size };
     for (k, (&to, from)) in size.iter().zip(resize_attrs.layout.spatial_of(&dims)).enumerate() {
@@ -174,9 +178,10 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
             )));
         }
     }
-    let (batch, channels) =
-        (dims[resize_attrs.layout.axis('N')], dims[resize_attrs.layout.axis('C')]);
-    let dims = resize_attrs.layout.arrange(('N', batch), channels, &size);
+    let mut dims = dims;
+    for (&axis, &size) in resize_attrs.layout.spatial_axes().iter().zip(&size) {
+        dims[axis] = size;
+    }
     Ok(ctx.tensor_type(Some(dims), None, dtype))
 }
 
@@ -235,6 +240,7 @@ impl ResizeAttrs {
     fn kernel_images(&self, from: DType, to: DType) -> Option<Images> {
         let is_averaged = matches!(from, DType::Float32 | DType::Float16 | DType::BFloat16);
         let is_supported = self.mode != TF_CROP_AND_RESIZE
+            && !self.layout.is_blocked()
             && from == to
             && (self.method == Interpolation::Nearest || is_averaged);
         is_supported.then(|| Images::of_axes(&self.layout.spatial_axes(), self.layout.axis('C')))?

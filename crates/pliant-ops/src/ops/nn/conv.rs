@@ -1,7 +1,7 @@
 //! Convolutions over 1 to 3 spatial dims.
 
 use pliant_ir::op::InferError;
-use pliant_ir::{DType, Sym};
+use pliant_ir::{DType, Sym, SymArena};
 
 use super::super::reductions::accumulator;
 use super::conv_gradients;
@@ -80,6 +80,11 @@ impl Layouts {
         filter.check(ctx, 1, &ctx.tensor(1)?)?;
         Ok(Layouts { data, filter, out })
     }
+
+    /// The numbers of output and of input channels of a filter with the dims `filter`.
+    pub fn filter_channels(&self, syms: &mut SymArena, filter: &[Sym]) -> (Sym, Sym) {
+        (self.filter.size_of(syms, filter, 'O'), self.filter.size_of(syms, filter, 'I'))
+    }
 }
 
 /// The element type of the result: the attribute `out_dtype`, or the common type of the operands.
@@ -108,11 +113,10 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     let (layouts, window) = (Layouts::read(ctx, n)?, Window::read(ctx, n)?);
     let (groups, dtype) = (groups(ctx)?, conv_dtype(ctx)?);
     let (Some(data), Some(filter)) = (ctx.tensor(0)?.dims, ctx.tensor(1)?.dims) else {
-        return Ok(ctx.tensor_type(None, Some(n + 2), dtype));
+        return Ok(ctx.tensor_type(None, Some(layouts.out.ndim()), dtype));
     };
-    let channels = data[layouts.data.axis('C')];
-    let (out_channels, in_channels) =
-        (filter[layouts.filter.axis('O')], filter[layouts.filter.axis('I')]);
+    let channels = layouts.data.size_of(&mut ctx.func.syms, &data, 'C');
+    let (out_channels, in_channels) = layouts.filter_channels(&mut ctx.func.syms, &filter);
     let read = ctx.func.syms.mul(in_channels, groups);
     if shared_dim(ctx, channels, read).is_none() {
         let (c, i, g) = (ctx.dim_text(channels), ctx.dim_text(in_channels), ctx.dim_text(groups));
@@ -134,8 +138,9 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     for k in 0..n {
         counts.push(window.window_count(ctx, k, sizes[k], filter_sizes[k], false)?);
     }
-    let batch = data[layouts.data.axis('N')];
-    let dims = layouts.out.arrange(('N', batch), out_channels, &counts);
+    let syms = &mut ctx.func.syms;
+    let batch = layouts.data.size_of(syms, &data, 'N');
+    let dims = layouts.out.dims(syms, ('N', batch), out_channels, &counts);
     Ok(ctx.tensor_type(Some(dims), None, dtype))
 }
 
@@ -147,8 +152,7 @@ fn te_conv(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     let infer = &mut ctx.infer();
     let (layouts, window, groups) =
         (Layouts::read(infer, n)?, Window::read(infer, n)?, groups(infer)?);
-    let (out_channels, in_channels) =
-        (filter[layouts.filter.axis('O')], filter[layouts.filter.axis('I')]);
+    let (out_channels, in_channels) = layouts.filter_channels(&mut infer.func.syms, &filter);
     let check = require_divisible(
         infer,
         out_channels,
@@ -157,7 +161,8 @@ fn te_conv(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
         "groups",
     )?;
     let syms = &mut ctx.func.syms;
-    data[layouts.data.axis('C')] = syms.mul(in_channels, groups);
+    let channels = syms.mul(in_channels, groups);
+    layouts.data.set_size(syms, &mut data, 'C', channels);
     let per_group = syms.floordiv(out_channels, groups);
     let one = syms.as_int(groups) == Some(1);
     let (in_channels_size, per_group) = (ctx.size(in_channels), ctx.size(per_group));
@@ -175,11 +180,11 @@ fn te_conv(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
         .collect();
     let acc_dtype = accumulator(dtype);
     let conv = te::compute(shape, format!("conv{n}d"), |i| {
-        let o = &i[layouts.out.axis('C')];
+        let o = layouts.out.index_of(i, 'C');
         let channel = if one {
             rc.var.expr()
         } else {
-            te::floordiv(o, &per_group) * &in_channels_size + rc.var.expr()
+            te::floordiv(&o, &per_group) * &in_channels_size + rc.var.expr()
         };
         let positions: Vec<Expr> = layouts
             .out
@@ -189,9 +194,9 @@ fn te_conv(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
             .map(|(k, &a)| &i[a] * window.strides[k] + rk[k].var.expr() * window.dilation[k])
             .collect();
         let steps: Vec<Expr> = rk.iter().map(|r| r.var.expr()).collect();
-        let batch = i[layouts.out.axis('N')].clone();
-        let left = x.at(&layouts.data.arrange(('N', batch), channel, &positions));
-        let right = w.at(&layouts.filter.arrange(('O', o.clone()), rc.var.expr(), &steps));
+        let batch = layouts.out.index_of(i, 'N');
+        let left = x.at(&layouts.data.indices(('N', batch), channel, &positions));
+        let right = w.at(&layouts.filter.indices(('O', o), rc.var.expr(), &steps));
         let axes: Vec<_> = std::iter::once(&rc).chain(&rk).cloned().collect();
         te::sum(&(te::cast(&left, acc_dtype) * te::cast(&right, acc_dtype)), &axes)
     });

@@ -86,11 +86,10 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     let (groups, dtype) = (groups(ctx)?, conv_dtype(ctx)?);
     let extra = output_padding(ctx, &window, n)?;
     let (Some(data), Some(filter)) = (ctx.tensor(0)?.dims, ctx.tensor(1)?.dims) else {
-        return Ok(ctx.tensor_type(None, Some(n + 2), dtype));
+        return Ok(ctx.tensor_type(None, Some(layouts.out.ndim()), dtype));
     };
-    let channels = data[layouts.data.axis('C')];
-    let (out_channels, in_channels) =
-        (filter[layouts.filter.axis('O')], filter[layouts.filter.axis('I')]);
+    let channels = layouts.data.size_of(&mut ctx.func.syms, &data, 'C');
+    let (out_channels, in_channels) = layouts.filter_channels(&mut ctx.func.syms, &filter);
     if shared_dim(ctx, channels, in_channels).is_none() {
         let (c, i) = (ctx.dim_text(channels), ctx.dim_text(in_channels));
         return Err(ctx.error(format!(
@@ -128,8 +127,10 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
         }
         spatial.push(size);
     }
-    let out_channels = ctx.func.syms.mul(out_channels, groups);
-    let dims = layouts.out.arrange(('N', data[layouts.data.axis('N')]), out_channels, &spatial);
+    let syms = &mut ctx.func.syms;
+    let out_channels = syms.mul(out_channels, groups);
+    let batch = layouts.data.size_of(syms, &data, 'N');
+    let dims = layouts.out.dims(syms, ('N', batch), out_channels, &spatial);
     Ok(ctx.tensor_type(Some(dims), None, dtype))
 }
 
@@ -139,8 +140,7 @@ fn te_transpose(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     let infer = &mut ctx.infer();
     let (layouts, window, groups) =
         (Layouts::read(infer, n)?, Window::read(infer, n)?, groups(infer)?);
-    let (out_channels, in_channels) =
-        (filter[layouts.filter.axis('O')], filter[layouts.filter.axis('I')]);
+    let (out_channels, in_channels) = layouts.filter_channels(&mut infer.func.syms, &filter);
     let check = require_divisible(
         infer,
         in_channels,
@@ -148,7 +148,7 @@ fn te_transpose(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
         "the number of input channels of weight",
         "groups",
     )?;
-    data[layouts.data.axis('C')] = in_channels;
+    layouts.data.set_size(&mut ctx.func.syms, &mut data, 'C', in_channels);
     let per_group = ctx.func.syms.floordiv(in_channels, groups);
     let one = ctx.func.syms.as_int(groups) == Some(1);
     let (per_group, out_channels) = (ctx.size(per_group), ctx.size(out_channels));
@@ -165,13 +165,13 @@ fn te_transpose(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
         .collect();
     let acc_dtype = accumulator(dtype);
     let conv = te::compute(shape, format!("conv{n}d_transpose"), |i| {
-        let o = &i[layouts.out.axis('C')];
+        let o = layouts.out.index_of(i, 'C');
         let (channel, filter_channel) = if one {
             (rc.var.expr(), o.clone())
         } else {
             (
-                te::floordiv(o, &out_channels) * &per_group + rc.var.expr(),
-                te::floormod(o, &out_channels),
+                te::floordiv(&o, &out_channels) * &per_group + rc.var.expr(),
+                te::floormod(&o, &out_channels),
             )
         };
         let (mut positions, mut steps) = (Vec::new(), Vec::new());
@@ -179,9 +179,9 @@ fn te_transpose(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
             positions.push(&i[a] + rk[k].var.expr() * window.dilation[k]);
             steps.push(&filter_sizes[k] - 1 - rk[k].var.expr());
         }
-        let batch = i[layouts.out.axis('N')].clone();
-        let left = x.at(&layouts.data.arrange(('N', batch), channel.clone(), &positions));
-        let right = w.at(&layouts.filter.arrange(('O', filter_channel), channel, &steps));
+        let batch = layouts.out.index_of(i, 'N');
+        let left = x.at(&layouts.data.indices(('N', batch), channel.clone(), &positions));
+        let right = w.at(&layouts.filter.indices(('O', filter_channel), channel, &steps));
         let axes: Vec<_> = std::iter::once(&rc).chain(&rk).cloned().collect();
         te::sum(&(te::cast(&left, acc_dtype) * te::cast(&right, acc_dtype)), &axes)
     });

@@ -143,14 +143,16 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize, kind: PoolKind) -> InferResult {
     if kind == PoolKind::Avg {
         require_float(ctx, 0, &t)?;
     }
-    let Some(dims) = t.dims else { return Ok(ctx.tensor_type(None, Some(n + 2), t.dtype)) };
+    let Some(dims) = t.dims else {
+        return Ok(ctx.tensor_type(None, Some(out.ndim()), t.dtype));
+    };
     let spatial_dims = data.spatial_of(&dims);
     let mut counts = Vec::with_capacity(n);
     for k in 0..n {
         let size = ctx.func.syms.int(sizes[k]);
         counts.push(window.window_count(ctx, k, spatial_dims[k], size, ceil)?);
     }
-    let dims = out.arrange(('N', dims[data.axis('N')]), dims[data.axis('C')], &counts);
+    let dims = result_dims(ctx, (&data, &dims), &out, &counts);
     Ok(ctx.tensor_type(Some(dims), None, t.dtype))
 }
 
@@ -256,17 +258,27 @@ impl WindowReduction<'_> {
 /// Transposes the result of a pooling to the layout `out`, unless `data` is the same layout.
 fn out_layout(data: &Layout, out: &Layout, result: Tensor, shape: Vec<Expr>) -> Tensor {
     let spatial_axes = out.spatial_axes();
-    let same = data.axis('N') == out.axis('N')
-        && data.axis('C') == out.axis('C')
-        && data.spatial_axes() == spatial_axes;
-    if same {
+    if data == out {
         return result;
     }
     te::compute(shape, "pool_layout", |i| {
         let spatial_indices: Vec<Expr> = spatial_axes.iter().map(|&a| i[a].clone()).collect();
-        let (batch, channel) = (i[out.axis('N')].clone(), i[out.axis('C')].clone());
-        result.at(&data.arrange(('N', batch), channel, &spatial_indices))
+        let (batch, channel) = (out.index_of(i, 'N'), out.index_of(i, 'C'));
+        result.at(&data.indices(('N', batch), channel, &spatial_indices))
     })
+}
+
+/// The dims of the result in the layout `out`, with the spatial sizes `spatial` and the batch and channels of data with the layout
+/// and the dims `data`.
+fn result_dims(
+    ctx: &mut InferCtx<'_>,
+    (data, dims): (&Layout, &[Sym]),
+    out: &Layout,
+    spatial: &[Sym],
+) -> Vec<Sym> {
+    let syms = &mut ctx.func.syms;
+    let (batch, channels) = (data.size_of(syms, dims, 'N'), data.size_of(syms, dims, 'C'));
+    out.dims(syms, ('N', batch), channels, spatial)
 }
 
 /// The number of elements of window `i` along spatial axis `k` that average pooling counts in the
@@ -319,10 +331,14 @@ fn infer_adaptive(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     require_float(ctx, 0, &t)?;
     let Some(dims) = t.dims else {
         adaptive_sizes(ctx, n, &[])?;
-        return Ok(ctx.tensor_type(None, Some(n + 2), t.dtype));
+        // Without sizes, the result has the size of the data.
+        if ctx.attr("output_size").is_none() && data == out && t.ndim.is_some() {
+            return Ok(ctx.tensor_type_like(&t, t.dtype));
+        }
+        return Ok(ctx.tensor_type(None, Some(out.ndim()), t.dtype));
     };
     let sizes = adaptive_sizes(ctx, n, &data.spatial_of(&dims))?;
-    let dims = out.arrange(('N', dims[data.axis('N')]), dims[data.axis('C')], &sizes);
+    let dims = result_dims(ctx, (&data, &dims), &out, &sizes);
     Ok(ctx.tensor_type(Some(dims), None, t.dtype))
 }
 
@@ -385,8 +401,8 @@ fn te_adaptive(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
                 inside.push(te::lt(&k, &count));
             }
         }
-        let (batch, channel) = (i[out.axis('N')].clone(), i[out.axis('C')].clone());
-        let element = te::cast(&x.at(&data.arrange(('N', batch), channel, &at)), acc_dtype);
+        let (batch, channel) = (out.index_of(i, 'N'), out.index_of(i, 'C'));
+        let element = te::cast(&x.at(&data.indices(('N', batch), channel, &at)), acc_dtype);
         te::sum(
             &te::if_then_else(&te::all(&inside), &element, &te::const_of(0.0, acc_dtype)),
             &axes,
