@@ -1,7 +1,8 @@
 //! # What it does
-//! Merges the loop functions that a private function with the attribute `Primitive` calls into one loop function, which runs them
-//! in sequence, with local buffers for intermediate results. Calls of the private function become `R.call_tir` of the merged loop
-//! function. When the loop function is lowered, elementwise stages are inlined into their readers.
+//! Merges the loop functions that a function with the attribute `Primitive` calls into one loop function, which runs them
+//! in sequence, with local buffers for intermediate results. Calls of that function become `R.call_tir` of the merged loop
+//! function. Private loop functions that only merged functions called are removed. When the loop function is lowered, elementwise
+//! stages are inlined into their readers.
 //!
 //! # Before
 //! ```python
@@ -40,16 +41,6 @@
 //! @I.ir_module
 //! class Module:
 //!     @T.prim_func(private=True)
-//!     def exp(a: T.handle, b: T.handle):
-//!         n = T.int64()
-//!         A = T.match_buffer(a, (n,), "float32")
-//!         B = T.match_buffer(b, (n,), "float32")
-//!         for i in range(n):
-//!             with T.block("exp"):
-//!                 vi = T.axis.spatial(n, i)
-//!                 B[vi] = T.exp(A[vi])
-//!
-//!     @T.prim_func(private=True)
 //!     def fused(var_x: T.handle, var_gv: T.handle):
 //!         T.func_attr({"tir.noalias": True})
 //!         n = T.int64()
@@ -76,7 +67,7 @@
 //!
 //! # Requires
 //! Nothing. A `Primitive` function is not merged if it contains anything but calls of loop functions that only read and write
-//! tensors, or if it is used other than by calls with tensors of known shape.
+//! tensors, or if it is used other than by calls with tensors of known shape. A public one is not merged if nothing calls it.
 //!
 //! # Keeps
 //! The order in which the loop functions write their outputs.
@@ -109,12 +100,14 @@ impl ModulePass for FuseTir {
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let mut merged: FxHashMap<Arc<str>, MergedFunction> = FxHashMap::default();
+        let called = used_functions(&module);
         for (name, func) in module.relax_funcs() {
             ctx.check_cancelled()?;
-            if func.private
+            if (func.private || called.contains(name))
                 && func.attrs.contains_key(PRIMITIVE)
-                && let Some(lowered) = lower(func, &module)
+                && let Some(mut lowered) = lower(func, &module)
             {
+                lowered.prim.private = func.private;
                 merged.insert(name.clone(), lowered);
             }
         }
@@ -130,13 +123,37 @@ impl ModulePass for FuseTir {
                 rewrite_calls(Arc::make_mut(func), &merged)?;
             }
         }
+        let mut parts = Vec::new();
         for (name, func) in &mut module.functions {
             if let Some(lowered) = merged.remove(name) {
+                if let BaseFunc::Relax(primitive) = &*func {
+                    collect_globals(primitive, &mut parts);
+                }
                 *func = lowered.prim.into();
             }
         }
+        remove_unused_parts(&mut module, parts);
         Ok(module)
     }
+}
+
+/// Removes those private loop functions among `parts`, the functions that merged functions called, that nothing uses any more.
+fn remove_unused_parts(module: &mut IRModule, parts: Vec<Arc<str>>) {
+    let used = used_functions(module);
+    for name in parts.into_iter().filter(|name| !used.contains(name)) {
+        if module.prim_funcs().any(|(n, func)| *n == name && func.private) {
+            module.functions.shift_remove(&name);
+        }
+    }
+}
+
+/// The names of the functions to which graph functions of the module refer.
+fn used_functions(module: &IRModule) -> FxHashSet<Arc<str>> {
+    let mut used = Vec::new();
+    for (_, func) in module.relax_funcs() {
+        collect_globals(func, &mut used);
+    }
+    used.into_iter().collect()
 }
 
 fn calls_merged_function(func: &Function, merged: &FxHashMap<Arc<str>, MergedFunction>) -> bool {

@@ -68,7 +68,7 @@
 
 use std::sync::Arc;
 
-use pliant_ir::attr_names::{CODEGEN, COMPOSITE};
+use pliant_ir::attr_names::{CODEGEN, COMPOSITE, PRIMITIVE};
 use pliant_ir::relax::visit::{Event, called_globals, operand_vars, walk};
 use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, TypeData, Var};
 use pliant_ir::{AttrValue, BaseFunc, IRModule};
@@ -129,15 +129,18 @@ impl ModulePass for MergeCompositeFunctions {
     }
 }
 
-/// Removes private composite functions (outlined matches of backend patterns) that no function calls any more. The regions that
-/// were created contain local copies of them.
+/// Removes composite functions (outlined matches of backend patterns) that no function calls any more. The regions that were created
+/// contain local copies of them. Older scripts do not mark these functions as private, but as `Primitive`.
 fn remove_uncalled_composites(
     module: &mut IRModule,
     composites: &FxHashMap<Arc<str>, Arc<Function>>,
 ) {
     let called: FxHashSet<Arc<str>> =
         module.relax_funcs().flat_map(|(_, f)| called_globals(f)).collect();
-    let is_removable = |name: &Arc<str>| composites.get(name).is_some_and(|f| f.private);
+    let is_removable = |name: &Arc<str>| {
+        let internal = |f: &Arc<Function>| f.private || f.attrs.contains_key(PRIMITIVE);
+        composites.get(name).is_some_and(internal)
+    };
     module.functions.retain(|name, _| called.contains(name) || !is_removable(name));
 }
 
