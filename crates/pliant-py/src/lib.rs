@@ -18,6 +18,7 @@ mod source_texts;
 mod te;
 mod tir;
 mod transform;
+mod tvm_compatibility;
 
 use pyo3::prelude::*;
 
@@ -68,6 +69,8 @@ mod _core {
     use crate::script_parsing::{check_script, parse_script};
     #[pymodule_export]
     use crate::source_texts::source_texts;
+    #[pymodule_export]
+    use crate::tvm_compatibility::set_tvm_compatibility;
 
     #[pymodule_export]
     use crate::te::compute_and_reduce::{

@@ -19,6 +19,7 @@ use crate::runtime::array_import::{borrow_tensor, parse_dtype};
 use crate::source_texts::{add_source, with_sources};
 use crate::te::prim_func::PrimFunc;
 use crate::tir::prim_expr::PrimExpr;
+use crate::tvm_compatibility;
 
 /// The Python environment of a script: visible names, and `eval` for expressions that the parser does not evaluate
 /// itself.
@@ -47,6 +48,10 @@ impl HostEnv for PyEnv<'_> {
             Ok(value) => Ok(host_value(&value, None, 0)),
             Err(e) => Err(format!("{}: {}", e.get_type(py), e.value(py))),
         }
+    }
+
+    fn refines_result_types(&self) -> bool {
+        tvm_compatibility::is_enabled()
     }
 }
 

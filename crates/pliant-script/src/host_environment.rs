@@ -18,6 +18,11 @@ pub trait HostEnv {
     /// # Errors
     /// The text of the Python exception.
     fn eval(&self, text: &str) -> Result<HostValue, String>;
+
+    /// Whether the type of a function's result replaces the declared type if it is a subtype, as in TVM.
+    fn refines_result_types(&self) -> bool {
+        false
+    }
 }
 
 /// A macro that the surrounding Python program defines. Its source text is appended to the source text of the script.

@@ -90,6 +90,11 @@ impl<'s> ParseContext<'s> {
         self.text.get(range.start as usize..range.end as usize).unwrap_or("")
     }
 
+    /// Whether the types of results replace declared types; see [`HostEnv::refines_result_types`].
+    pub fn refines_result_types(&self) -> bool {
+        self.env.get().refines_result_types()
+    }
+
     /// Calls `work` with `env`, the environment in which a macro is defined, in place of the current environment.
     pub fn in_env<T>(&self, env: &'s dyn HostEnv, work: impl FnOnce() -> T) -> T {
         let outer = self.env.replace(env);

@@ -1350,6 +1350,10 @@ def interpret(module: IRModule, func: str, *args: Any) -> Any:
     """Runs a function of a module in the reference interpreter. The function may call registered
     packed functions. Raises `VMError` if the run fails."""
 
+def set_tvm_compatibility(enabled: bool) -> None:
+    """Enables or disables TVM's behaviour where Pliant's own API differs. `pliant.tvm.install` and `uninstall` call this
+    function."""
+
 def source_texts() -> tuple[int, int]:
     """Returns the number of source texts that are stored for error messages, and their size in
     bytes."""

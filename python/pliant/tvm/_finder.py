@@ -11,6 +11,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from pliant import _core
 from pliant.tvm._absent_names import AbsentImportError, AbsentNameError, absent, absent_module, missing
 from pliant.tvm._modules import RENAMED
 
@@ -141,6 +142,7 @@ def install() -> None:
         _replaced[name] = sys.modules.pop(name)
     sys.meta_path.insert(0, _finders[0])
     sys.meta_path.append(_finders[1])
+    _core.set_tvm_compatibility(True)
     import_module("tvm")
     _add_renamed_modules()
     for name in {entry.name.rpartition(".")[0] for entry in missing()}:
@@ -191,6 +193,7 @@ def uninstall() -> None:
         return
     for finder in _finders:
         sys.meta_path.remove(finder)
+    _core.set_tvm_compatibility(False)
     for name in [name for name in sys.modules if name == "tvm" or name.startswith("tvm.")]:
         del sys.modules[name]
     sys.modules.update(_replaced)

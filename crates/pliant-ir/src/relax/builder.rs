@@ -71,6 +71,8 @@ struct Frame {
     open_block: Option<Block>,
     /// The local function whose body the sequence is, and its parameters; `None` for other sequences.
     func: Option<(FuncId, Vec<Var>)>,
+    /// Whether this is a separate list of blocks.
+    separate: bool,
 }
 
 impl<'r> FunctionBuilder<'r> {
@@ -217,7 +219,13 @@ impl<'r> FunctionBuilder<'r> {
     }
 
     fn push_binding(&mut self, binding: Binding) {
+        let is_func = matches!(self.func.expr(binding.value), ExprData::Func(_));
+        let moves_function = is_func && self.in_dataflow() && !self.frame().separate;
         let block = match self.frame().open_block {
+            Some(_) if moves_function => {
+                self.func.var_mut(binding.var).dataflow = false;
+                self.block_before_dataflow()
+            }
             Some(b) => b,
             None => {
                 let b = self.func.add_block(BlockData::default());
@@ -231,11 +239,26 @@ impl<'r> FunctionBuilder<'r> {
         self.func.block_mut(block).bindings.push(binding);
     }
 
+    /// The block in front of the open dataflow block. It receives the local functions that are defined in the dataflow block,
+    /// because dataflow blocks contain no functions.
+    fn block_before_dataflow(&mut self) -> Block {
+        let last = self.frame().blocks.len() - 1;
+        if let Some(&before) = last.checked_sub(1).map(|k| &self.frame().blocks[k])
+            && !self.func.block(before).dataflow
+        {
+            return before;
+        }
+        let block = self.func.add_block(BlockData::default());
+        self.frame().blocks.insert(last, block);
+        block
+    }
+
     /// Opens a separate list of blocks, which receives the following bindings until [`end_blocks`](Self::end_blocks). The first
     /// block of the list is a dataflow block if `dataflow` is set.
     pub fn begin_block(&mut self, dataflow: bool) {
         let block = self.func.add_block(BlockData { dataflow, bindings: Vec::new() });
-        self.frames.push(Frame { blocks: vec![block], open_block: Some(block), func: None });
+        let open_block = Some(block);
+        self.frames.push(Frame { blocks: vec![block], open_block, func: None, separate: true });
     }
 
     /// Closes the list of blocks that was opened last and returns its blocks. Returns an empty list if none is open.

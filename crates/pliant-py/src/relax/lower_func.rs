@@ -13,6 +13,7 @@ use crate::relax::detached_functions::{
 };
 use crate::relax::function_owner::{FuncOwner, OwnerState, abandoned};
 use crate::relax::struct_info::{SInfo, sinfo_of, to_type};
+use crate::tvm_compatibility;
 
 /// Builds a function from its parts. Returns a new [`FuncOwner`] that holds the function.
 ///
@@ -132,6 +133,17 @@ impl OwnerState {
         let declared = parts.ret.as_ref().map(|r| to_type(self, r)).transpose()?;
         let func = self.func_and_vars()?.0;
         let ty = func.expr_ty(result);
+        if let Some(ret) = declared
+            && tvm_compatibility::is_enabled()
+        {
+            // As in TVM, the type of the body replaces a declared type that is less precise.
+            let refined = self.type_for_callers(ty, params)?;
+            let func = self.func_and_vars()?.0;
+            if type_lattice::is_subtype(func, refined, ret).is_yes() {
+                return Ok(refined);
+            }
+        }
+        let func = self.func_and_vars()?.0;
         match declared {
             Some(ret) if !parts.replace_ret || !type_lattice::is_subtype(func, ty, ret).is_no() => {
                 Ok(ret)

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use pliant_ir::BaseFunc;
 use pliant_ir::relax::builder::SuspendedFunc;
-use pliant_ir::relax::visit::copy_function;
+use pliant_ir::relax::visit::{copy_function, free_vars};
 use pliant_ir::relax::{
     Expr as IrExpr, ExprData, Function, FunctionBuilder, Type, TypeData, Var, type_lattice,
 };
+use pliant_sym::Proof;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::statements::Flow;
@@ -118,7 +119,7 @@ pub(crate) fn parse_function<'p, 's>(
         return Err(Reported);
     }
     let ret = match want {
-        Some(ty) => ty,
+        Some(ty) => p.refined_return(ty, result),
         None => p.inferred_return(result),
     };
     let pure = flags.pure.unwrap_or(p.impure.is_none() || p.forced_pure());
@@ -281,6 +282,18 @@ impl<'p, 's> FuncParser<'p, 's> {
         type_lattice::erase(self.b.func_mut(), ty, &|v| known.contains(&v))
     }
 
+    /// The declared result type `want`, or the more precise type of the result if the host program asks for it.
+    fn refined_return(&mut self, want: Type, result: IrExpr) -> Type {
+        if !self.cx.refines_result_types() {
+            return want;
+        }
+        let inferred = self.inferred_return(result);
+        match type_lattice::is_subtype(self.b.func_mut(), inferred, want) {
+            Proof::Yes => inferred,
+            _ => want,
+        }
+    }
+
     // ---- local functions ----
 
     /// Parses adjacent local functions. Each of them can refer to all others.
@@ -306,10 +319,6 @@ impl<'p, 's> FuncParser<'p, 's> {
 
     /// Parses the signature of a local function and declares its name.
     fn open_function(&mut self, def: &FunctionDef<'s>) -> Res<OpenFunction<'s>> {
-        if self.b.in_dataflow() {
-            let message = "functions cannot be defined in a dataflow block";
-            return Err(self.error(ErrorKind::Dataflow, def.name_range, message));
-        }
         let flags = crate::module_parser::relax_flags(self.cx, def)?;
         let outer_syms = self.b.func().syms.vars().len();
         self.b.begin_func();
@@ -362,6 +371,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         let closing = result.as_ref().copied().unwrap_or(self.b.func_mut().tuple(&[]));
         let func = self.b.end_func(closing, want, pure);
         result?;
+        self.check_captures(def, func)?;
         self.b.set_span(self.cx.span(def.name_range));
         let var = match var {
             Some(var) => {
@@ -373,6 +383,28 @@ impl<'p, 's> FuncParser<'p, 's> {
         let e = self.b.func_mut().var_expr(var);
         self.define(def.name, Local::Var(e));
         Ok(())
+    }
+
+    /// Rejects a function in a dataflow block that reads variables of the block: the builder moves functions in front of it.
+    fn check_captures(&self, def: &FunctionDef<'s>, func: IrExpr) -> Res<()> {
+        let f = self.b.func();
+        let ExprData::Func(id) = *f.expr(func) else { return Ok(()) };
+        if !self.b.in_dataflow() {
+            return Ok(());
+        }
+        match free_vars(f, id).into_iter().find(|&v| f.var(v).dataflow) {
+            Some(v) => Err(self.error_help(
+                ErrorKind::Dataflow,
+                def.name_range,
+                format!(
+                    "function '{}' reads '{}', a variable of the dataflow block that contains it",
+                    def.name,
+                    f.var(v).name
+                ),
+                "define the function outside of the dataflow block",
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Whether the annotated result type is `R.Tuple` without fields and the result is a tuple with
