@@ -115,11 +115,17 @@ pub fn broadcast_dims(
     for i in 0..rank {
         let of = |list: &[Sym]| (i + list.len()).checked_sub(rank).map(|k| list[k]);
         out.push(match (of(a), of(b)) {
-            (Some(x), Some(y)) => broadcast_dim(ctx.func, x, y).ok_or_else(|| {
-                let message =
-                    incompatible_dims_message(ctx, &[x, y], i as i64 - (rank + tail) as i64);
-                ctx.error(message)
-            })?,
+            (Some(x), Some(y)) => {
+                let is_one = |d: Sym| ctx.func.syms.as_int(d) == Some(1);
+                if !is_one(x) && !is_one(y) {
+                    ctx.assume_equal(x, y);
+                }
+                broadcast_dim(ctx.func, x, y).ok_or_else(|| {
+                    let message =
+                        incompatible_dims_message(ctx, &[x, y], i as i64 - (rank + tail) as i64);
+                    ctx.error(message)
+                })?
+            }
             (Some(x), None) | (None, Some(x)) => x,
             (None, None) => continue,
         });

@@ -234,13 +234,7 @@ impl<'a> LegalizeCtx<'a> {
 
     /// Returns the context of type inference for the call that is being lowered.
     pub fn infer(&mut self) -> InferCtx<'_> {
-        InferCtx {
-            func: self.func,
-            decl: self.decl,
-            args: self.args,
-            attrs: self.attrs,
-            ty_args: &[],
-        }
+        InferCtx::new(self.func, self.decl, self.args, self.attrs, &[])
     }
 
     /// Creates an error that names the operator.

@@ -17,6 +17,7 @@
 //! | [`runtime_size_checks`] | the conditions on sizes that a call checks at run time |
 //! | [`module_builder`] | [`ModuleBuilder`]: builds modules and emits tensor expressions into them |
 //! | [`topi`] | the operators as functions on tensors of tensor expressions |
+//! | [`tvm_precision`] | the registry with types as imprecise as those of TVM |
 //! | [`user_defined_ops`] | operators that the user registers with a tensor expression |
 
 pub mod broadcast;
@@ -34,6 +35,7 @@ pub mod shared_operator_rules;
 pub mod size_proofs;
 pub mod te;
 pub mod topi;
+pub mod tvm_precision;
 pub mod type_inference;
 pub mod user_defined_ops;
 

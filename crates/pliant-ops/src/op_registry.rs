@@ -209,15 +209,19 @@ impl OpRegistry for Registry {
             None => Err(InferError::new(format!("operator {op} is not declared"))),
             Some(RegistryEntry::User(user)) => user.infer(func, args, attrs),
             Some(RegistryEntry::Library { decl, .. }) => {
-                let mut ctx = InferCtx { func, decl, args, attrs, ty_args };
-                ctx.check_arity()?;
-                check_attrs(&ctx)?;
-                let ty = (decl.infer)(&mut ctx)?;
-                reject_string_operands(&ctx)?;
-                Ok(ty)
+                infer_library_call(&mut InferCtx::new(func, decl, args, attrs, ty_args))
             }
         }
     }
+}
+
+/// Infers the result type of a call of a library operator.
+pub(crate) fn infer_library_call(ctx: &mut InferCtx<'_>) -> Result<Type, InferError> {
+    ctx.check_arity()?;
+    check_attrs(ctx)?;
+    let ty = (ctx.decl.infer)(ctx)?;
+    reject_string_operands(ctx)?;
+    Ok(ty)
 }
 
 /// Rejects strings among the operands of an operator that computes tensors, because its tensor expression could not use them.

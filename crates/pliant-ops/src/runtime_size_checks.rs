@@ -71,7 +71,7 @@ fn checks_of_call(
 
 /// Whether a call of a view operator becomes a loop function, because the dims that it drops must be checked.
 fn is_lowered_to_check(func: &mut Function, decl: &OpDecl, args: &[Expr], attrs: &Attrs) -> bool {
-    let mut infer = InferCtx { func, decl, args, attrs, ty_args: &[] };
+    let mut infer = InferCtx::new(func, decl, args, attrs, &[]);
     decl.name == "relax.squeeze"
         && squeezed_axes_to_check(&mut infer).is_ok_and(|unproved| !unproved.is_empty())
 }

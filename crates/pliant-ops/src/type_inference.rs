@@ -3,10 +3,21 @@
 
 use pliant_ir::op::{InferError, NULL_VALUE, Op};
 use pliant_ir::print::type_text;
-use pliant_ir::relax::{Expr, ExprData, Function, TensorShape, Type, TypeData};
+use pliant_ir::relax::{Expr, ExprData, Function, TensorShape, Type, TypeData, Var};
 use pliant_ir::{Attrs, DType, Sym};
 
 use crate::op_declaration::{OpDecl, parse_operand};
+
+/// How much type rules derive from what they know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Precision {
+    /// Dims that must be equal are assumed to be equal, and the values of shape variables are used.
+    #[default]
+    Full,
+    /// As in TVM: a result whose dims depend on unproved equalities, on the values of shape variables or on an unknown data type
+    /// has unknown dims or an unknown data type. See [`TvmPrecision`](crate::tvm_precision::TvmPrecision).
+    Tvm,
+}
 
 /// The context of type inference for one call of an operator.
 pub struct InferCtx<'a> {
@@ -20,6 +31,10 @@ pub struct InferCtx<'a> {
     pub attrs: &'a Attrs,
     /// The result types that the call states explicitly.
     pub ty_args: &'a [Type],
+    /// How much the type rule derives from what it knows.
+    pub precision: Precision,
+    /// Whether the type rule has assumed that two dims of the result are equal, or broadcast together, without a proof.
+    pub assumed_dims: bool,
 }
 
 /// The known properties of a tensor operand.
@@ -44,6 +59,20 @@ pub struct SizesTy {
     pub dims: Option<Vec<Sym>>,
     /// The number of sizes in the list; `None` if it is unknown.
     pub ndim: Option<usize>,
+}
+
+impl<'a> InferCtx<'a> {
+    /// Creates the context of a call, with full precision.
+    pub fn new(
+        func: &'a mut Function,
+        decl: &'a OpDecl,
+        args: &'a [Expr],
+        attrs: &'a Attrs,
+        ty_args: &'a [Type],
+    ) -> Self {
+        let precision = Precision::Full;
+        InferCtx { func, decl, args, attrs, ty_args, precision, assumed_dims: false }
+    }
 }
 
 impl InferCtx<'_> {
@@ -143,10 +172,14 @@ impl InferCtx<'_> {
             TypeData::Tensor { shape, dtype } => {
                 let dims = match shape {
                     TensorShape::Dims(d) => Some(d.to_vec()),
-                    TensorShape::Var(v) => self.func.var_ty(*v).dims().map(<[Sym]>::to_vec),
+                    TensorShape::Var(v) if self.precision == Precision::Full => {
+                        self.func.var_ty(*v).dims().map(<[Sym]>::to_vec)
+                    }
                     _ => None,
                 };
                 let ndim = self.func.rank_of(ty).map(|n| n as usize);
+                // A rank of 0 determines the dims.
+                let dims = dims.or_else(|| (ndim == Some(0)).then(Vec::new));
                 Ok(TensorTy { shape: shape.clone(), dims, ndim, dtype: *dtype, scalar: false })
             }
             TypeData::Prim { dtype, .. } => Ok(TensorTy {
@@ -163,6 +196,17 @@ impl InferCtx<'_> {
                 ty_text = self.text(ty)
             ))),
         }
+    }
+
+    /// Operand `i` as a tensor whose shape variable, if it has one, is replaced by the sizes in its type, at every precision.
+    ///
+    /// # Errors
+    /// If the operand is neither a tensor nor a scalar.
+    pub fn tensor_with_known_dims(&mut self, i: usize) -> Result<TensorTy, InferError> {
+        let precision = std::mem::take(&mut self.precision);
+        let tensor = self.tensor(i);
+        self.precision = precision;
+        tensor
     }
 
     /// The fields of operand `i`, a tuple expression or a variable of tuple type, as tensors. `None` if their number is unknown.
@@ -198,7 +242,10 @@ impl InferCtx<'_> {
         let ty = self.func.expr_ty(self.args[i]);
         match self.func.types.get(ty) {
             TypeData::Shape { dims, ndim } => Ok(SizesTy {
-                dims: dims.as_ref().map(|d| d.to_vec()),
+                dims: dims
+                    .as_ref()
+                    .filter(|_| self.opaque_shape_var(i).is_none())
+                    .map(|d| d.to_vec()),
                 ndim: ndim.map(|n| n as usize),
             }),
             TypeData::Prim { value: Some(v), dtype } if dtype.is_integer() => Ok(known(vec![*v])),
@@ -228,6 +275,45 @@ impl InferCtx<'_> {
                 ty_text = self.text(ty)
             ))),
         }
+    }
+
+    /// Operand `i` if it is a variable of shape type whose value is not used: at TVM's precision, the variable itself is the shape
+    /// of the result.
+    pub fn opaque_shape_var(&self, i: usize) -> Option<Var> {
+        match *self.func.expr(self.args[i]) {
+            ExprData::Var(v)
+                if self.precision == Precision::Tvm
+                    && matches!(self.operand_type(i), TypeData::Shape { .. }) =>
+            {
+                Some(v)
+            }
+            _ => None,
+        }
+    }
+
+    /// The type of a tensor whose shape is operand `i`, with the sizes `sizes`.
+    pub fn tensor_type_of_sizes(&mut self, i: usize, sizes: SizesTy, dtype: Option<DType>) -> Type {
+        match self.opaque_shape_var(i) {
+            Some(v) => self.func.intern(TypeData::Tensor { shape: TensorShape::Var(v), dtype }),
+            None => self.tensor_type(sizes.dims, sizes.ndim, dtype),
+        }
+    }
+
+    /// Records that the type rule assumes that the dims `a` and `b` are equal.
+    pub fn assume_equal(&mut self, a: Sym, b: Sym) {
+        if !self.assumed_dims && crate::size_proofs::equal(self.func, a, b) != Some(true) {
+            self.assumed_dims = true;
+        }
+    }
+
+    /// The data type of a result that has the data type of several operands, some of which may be unknown. `None` if all of them,
+    /// or at TVM's precision one of them, are unknown.
+    pub fn joined_dtype(&self, dtypes: impl Iterator<Item = Option<DType>>) -> Option<DType> {
+        let dtypes: Vec<_> = dtypes.collect();
+        if self.precision == Precision::Tvm && dtypes.contains(&None) {
+            return None;
+        }
+        dtypes.into_iter().flatten().next()
     }
 
     /// Operand `i` as the shape of a result: a shape, a tuple of integer scalars, or one integer scalar. Rejects negative sizes.
@@ -313,7 +399,7 @@ impl InferCtx<'_> {
             // A scalar adopts the type of a tensor, even if that is unknown.
             (None, Some(_)) if b.scalar => Ok(None),
             (Some(_), None) if a.scalar => Ok(None),
-            (x, y) => Ok(x.or(y)),
+            (x, y) => Ok(self.joined_dtype([x, y].into_iter())),
         }
     }
 

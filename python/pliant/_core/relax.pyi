@@ -180,9 +180,10 @@ class BlockRewriter(BlockBuilder):
         """Adds an existing binding unchanged."""
     def lookup_binding(self, var: Any) -> Expr | None:
         """The value that this rewriter has bound to a variable, or `None`."""
-    def normalize(self, expr: Any) -> Expr:
+    def _normalize(self, expr: Any, tvm_precision: bool = False) -> Expr:
         """Converts an expression to A-normal form and infers its type. The bindings of its operands
-        are emitted at the current position."""
+        are emitted at the current position. Without a current function, `tvm_precision` selects TVM's
+        precision of the type."""
 
 class Expr:
     """An expression of the graph level. Immutable.

@@ -13,6 +13,8 @@ _relax = _core.relax
 _Scalar = _core.PrimExpr | int | float
 # The fields of statements that define a variable.
 _DEFINING_FIELDS = ("loop_var", "var")
+# The largest size for which the equality of two sizes is proved.
+_MAX_SIZE = 1 << 40
 
 
 def difference(lhs: Any, rhs: Any, map_free_vars: bool) -> str | None:
@@ -42,6 +44,45 @@ def _with_equal_visibility(mod: Any, other: Any) -> Any:
     for name, func in public.items():
         result.update_func(_relax.GlobalVar(name), func)
     return result
+
+
+def _with_equal_names(mod: Any, other: Any) -> Any:
+    """Renames private functions of a module to the names of the corresponding functions of another module, if ``import tvm`` is
+    Pliant. The names of private functions have no meaning, and versions of TVM differ in how passes name new functions.
+
+    Functions correspond if functions with the same name, or functions that correspond, refer to them at the same position.
+    """
+    from pliant.tvm._finder import is_installed
+
+    if not is_installed():
+        return mod
+    left, right = ({var.name_hint: f for var, f in m.functions_items()} for m in (mod, other))
+    pairs = [(name, name) for name in left if name in right]
+    new_names: dict[str, str] = {}
+    for a, b in pairs:
+        # The list grows in the loop.
+        for x, y in zip(_referenced_functions(left[a]), _referenced_functions(right[b]), strict=False):
+            if x in right or y in left or x in new_names or y in new_names.values() or x not in left or y not in right:
+                continue
+            if _is_private(left[x]) or _is_private(right[y]):
+                new_names[x] = y
+                pairs.append((x, y))
+    return mod.replace_global_vars(new_names) if new_names else mod
+
+
+def _referenced_functions(func: Any) -> list[str]:
+    """Returns the names of the functions to which a function refers, in order of appearance."""
+    from pliant.relax.analysis import post_order_visit
+
+    found: list[str] = []
+
+    def visit(expr: Any) -> None:
+        if isinstance(expr, _relax.GlobalVar):
+            found.append(expr.name_hint)
+
+    if isinstance(func, _relax.Function):
+        post_order_visit(func, visit)
+    return found
 
 
 def _is_private(func: Any) -> bool:
@@ -75,6 +116,7 @@ class _Comparison:
         if _is_part(lhs) and _is_part(rhs):
             return self._parts(lhs, rhs)
         if isinstance(lhs, _core.IRModule) and isinstance(rhs, _core.IRModule):
+            lhs = _with_equal_names(lhs, rhs)
             lhs, rhs = _with_equal_visibility(lhs, rhs), _with_equal_visibility(rhs, lhs)
         return _core.structural_difference(lhs, rhs)
 
@@ -109,11 +151,33 @@ class _Comparison:
     def _types(self, lhs: Any, rhs: Any) -> str | None:
         if lhs == rhs:
             return None
-        same = self.map_free_vars and type(lhs) is type(rhs)
-        fields = _type_fields(lhs) if same else None
-        if fields is None or self._lists(fields, _type_fields(rhs) or []) is not None:
+        if isinstance(lhs, _relax.FuncStructInfo) and isinstance(rhs, _relax.FuncStructInfo):
+            return self._function_types(lhs, rhs)
+        fields = _type_fields(lhs) if type(lhs) is type(rhs) else None
+        if fields is None or not self._type_fields_equal(fields, _type_fields(rhs) or []):
             return f"the values differ: {lhs} on the left, {rhs} on the right"
         return None
+
+    def _function_types(self, lhs: Any, rhs: Any) -> str | None:
+        """Compares the types of functions. Symbols in the types of parameters are names for unknown sizes."""
+        inner = _Comparison(map_free_vars=True)
+        inner._right, inner._left = dict(self._right), dict(self._left)
+        if (lhs.params is None) != (rhs.params is None) or lhs.purity != rhs.purity:
+            return f"the values differ: {lhs} on the left, {rhs} on the right"
+        parts = [(lhs.params or [], rhs.params or []), (lhs.ret, rhs.ret)]
+        return next((found for a, b in parts if (found := inner.of(a, b)) is not None), None)
+
+    def _type_fields_equal(self, lhs: list[Any], rhs: list[Any]) -> bool:
+        """Whether the parts of two types are equal. Sizes are equal if this can be proved for all positive symbols."""
+        if len(lhs) != len(rhs):
+            return False
+        for a, b in zip(lhs, rhs, strict=True):
+            if isinstance(a, list) and isinstance(b, list):
+                if not self._type_fields_equal(a, b):
+                    return False
+            elif self.of(a, b) is not None and (self.map_free_vars or not _provably_equal(a, b)):
+                return False
+        return True
 
     # ---- loop level ----
 
@@ -196,6 +260,19 @@ class _Comparison:
         return bool(_core.tir_binary("eq", a, _core.tir_with_operands(b, operands)))
 
 
+def _provably_equal(a: Any, b: Any) -> bool:
+    """Whether two sizes have the same value for all positive values of their symbols."""
+    from pliant.arith import Analyzer
+    from pliant.tir.op import undefined_vars
+
+    if not all(isinstance(x, _core.PrimExpr) for x in (a, b)):
+        return False
+    analyzer = Analyzer()
+    for symbol in [*undefined_vars(a), *undefined_vars(b)]:
+        analyzer.bind(symbol, _core.Range(1, _MAX_SIZE), allow_override=True)
+    return bool(analyzer.can_prove_equal(analyzer.simplify(a), analyzer.simplify(b)))
+
+
 def structural_hash(node: Any, map_free_vars: bool) -> int:
     """Computes a hash that is equal for structurally equal nodes."""
     if isinstance(node, _core.IRModule | _core.PrimFunc | _relax.Function):
@@ -217,7 +294,7 @@ def _hash_parts(node: Any, map_free_vars: bool) -> list[Any]:
     if isinstance(node, list | tuple):
         return [structural_hash(item, map_free_vars) for item in node]
     if isinstance(node, _relax.StructInfo):
-        return [type(node).__name__] if map_free_vars else [str(node)]
+        return [type(node).__name__]
     if isinstance(node, _core.PrimExpr) or _is_statement(node):
         from pliant.tir.stmt_functor import post_order_visit
 
@@ -243,7 +320,8 @@ def _type_fields(info: Any) -> list[Any] | None:
     """Returns the parts of a type, or ``None`` if it has no parts to compare."""
     kind = type(info).__name__
     if kind == "TensorStructInfo":
-        dims = None if info.shape is None else list(getattr(info.shape, "values", [])) or None
+        # The shape is a list of sizes, a variable or unknown.
+        dims = list(info.shape.values) if isinstance(info.shape, _relax.ShapeExpr) else info.shape
         return [info.ndim, str(info.dtype), dims]
     if kind == "ShapeStructInfo":
         return [info.ndim, None if info.values is None else list(info.values)]

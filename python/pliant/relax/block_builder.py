@@ -75,6 +75,8 @@ class BlockBuilder(_relax.BlockRewriter):
 
     # Whether the open function is a scratch function.
     _in_scratch = False
+    # What `tvm_precision` was set to.
+    _tvm_precision: bool | None = None
 
     @staticmethod
     def current() -> BlockBuilder | None:
@@ -121,6 +123,29 @@ class BlockBuilder(_relax.BlockRewriter):
             super()._begin_function("scratch", None)
             self._in_scratch = True
             begin()
+
+    @property
+    def tvm_precision(self) -> bool:
+        """Whether :meth:`normalize` derives types of calls outside of functions as imprecisely as TVM: unknown dims if the
+        equality of two dims is not proved, if they are in a shape variable, or if a size is not constant. True if ``import tvm``
+        is Pliant. Calls in functions always have the types that Pliant derives."""
+        if self._tvm_precision is None:
+            from pliant.tvm._finder import is_installed
+
+            return is_installed()
+        return self._tvm_precision
+
+    @tvm_precision.setter
+    def tvm_precision(self, value: bool) -> None:
+        self._tvm_precision = bool(value)
+
+    def normalize(self, expr: Any) -> Expr:
+        """Converts an expression to A-normal form and infers its type. Bindings that this requires are added at the
+        builder's current position. Outside of functions, :attr:`tvm_precision` applies.
+
+        Raises the errors of the operators' type rules.
+        """
+        return self._normalize(expr, self.tvm_precision)
 
     def match_shape(self, value: Expr, pattern: Sequence[Any], name_hint: str = "") -> Var:
         """Binds the result of a run-time check that a tensor or shape has the sizes ``pattern``, and returns the new variable.

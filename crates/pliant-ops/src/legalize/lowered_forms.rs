@@ -71,7 +71,7 @@ pub(super) fn legalize_view(
         // The shape is a run-time value, which the VM uses directly.
         return Ok(None);
     }
-    let mut infer = InferCtx { func, decl, args, attrs, ty_args: &[] };
+    let mut infer = InferCtx::new(func, decl, args, attrs, &[]);
     if decl.name == "relax.squeeze" && !squeezed_axes_to_check(&mut infer)?.is_empty() {
         // If the tensor is empty, the number of elements does not show whether a size is 1.
         let call = to_tir(func, Op::new(decl.name), args, attrs, ty, false)?;

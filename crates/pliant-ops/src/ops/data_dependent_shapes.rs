@@ -52,11 +52,14 @@ fn infer_unique(ctx: &mut InferCtx<'_>) -> InferResult {
         ctx.normalize_axis(axis, ndim)?;
     }
     let rank = if axis.is_none() { Some(1) } else { t.ndim };
-    let values = ctx.tensor_type(None, rank, t.dtype);
+    // A scalar has one value.
+    let one = ctx.func.syms.int(1);
+    let dims = (t.ndim == Some(0)).then(|| vec![one]);
+    let values = ctx.tensor_type(dims.clone(), rank, t.dtype);
     let mut fields = vec![values];
     for flag in ["return_index", "return_inverse", "return_counts"] {
         if ctx.bool(flag)? {
-            fields.push(ctx.tensor_type(None, Some(1), Some(DType::Int64)));
+            fields.push(ctx.tensor_type(dims.clone(), Some(1), Some(DType::Int64)));
         }
     }
     Ok(match fields[..] {

@@ -304,6 +304,9 @@ fn clip_above(ctx: &mut InferCtx<'_>, b: Sym, max: Sym) -> Sym {
 
 fn infer_slice(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
+    if ctx.sizes(1)?.ndim == Some(0) {
+        return Ok(ctx.tensor_type_like(&t, t.dtype));
+    }
     let Some(mut dims) = t.dims else { return Ok(ctx.tensor_type(None, t.ndim, t.dtype)) };
     let Some(slices) = axis_slices(ctx, &dims)? else {
         return Ok(ctx.tensor_type(None, t.ndim, t.dtype));

@@ -21,7 +21,7 @@ use crate::op_declaration::{ConstantSizes, Default, InferResult, OpDecl, Pattern
 use crate::shared_operator_rules::numel;
 use crate::size_proofs;
 use crate::te::{self, Check, Expr};
-use crate::type_inference::InferCtx;
+use crate::type_inference::{InferCtx, Precision};
 
 /// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
@@ -125,7 +125,10 @@ fn infer_reshape(ctx: &mut InferCtx<'_>) -> InferResult {
             .intern(TypeData::Tensor { shape: TensorShape::Var(v), dtype: t.dtype }));
     }
     let sizes = ctx.sizes(1)?;
-    let Some(mut dims) = sizes.dims else { return Ok(ctx.tensor_type(None, sizes.ndim, t.dtype)) };
+    if sizes.dims.is_none() {
+        return Ok(ctx.tensor_type_of_sizes(1, sizes, t.dtype));
+    }
+    let mut dims = sizes.dims.unwrap_or_default();
     let int = |ctx: &InferCtx<'_>, d: Sym| ctx.func.syms.as_int(d);
     let old = t.dims;
     // For an empty tensor, 0 is an ordinary size. If a size is inferred, however, 0 copies the input's dim, as for symbolic sizes.
@@ -156,6 +159,12 @@ fn infer_reshape(ctx: &mut InferCtx<'_>) -> InferResult {
         }
     }
     let Some(old) = old else {
+        if ctx.precision == Precision::Tvm && inferred_axis.is_some() {
+            let x = ctx.operand_type_text(0);
+            return Err(ctx.error(format!(
+                "the size -1 in shape cannot be inferred, because the dims of x are unknown: x is {x}"
+            )));
+        }
         let known = inferred_axis.is_none().then_some(dims.clone());
         return Ok(ctx.tensor_type(known, Some(dims.len()), t.dtype));
     };
@@ -206,6 +215,9 @@ fn infer_open_dim(
 
 fn infer_flatten(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
+    if t.ndim == Some(1) {
+        return Ok(ctx.tensor_type_like(&t, t.dtype));
+    }
     let dims = t.dims.map(|d| vec![numel(ctx, &d)]);
     Ok(ctx.tensor_type(dims, Some(1), t.dtype))
 }
@@ -214,6 +226,9 @@ fn infer_expand_dims(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
     let bad = || ctx.error("axis must be an integer or a list of integers");
     let count = ctx.attr("axis").as_ints().ok_or_else(bad)?.len();
+    if count == 0 {
+        return Ok(ctx.tensor_type_like(&t, t.dtype));
+    }
     let Some(ndim) = t.ndim else { return Ok(ctx.tensor_type(None, None, t.dtype)) };
     let rank = ndim + count;
     let axes = ctx.axes("axis", rank)?.unwrap_or_default();
@@ -225,8 +240,22 @@ fn infer_expand_dims(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type(dims, Some(rank), t.dtype))
 }
 
+/// Whether a squeeze provably has no axes to remove.
+fn removes_no_axis(ctx: &mut InferCtx<'_>) -> Result<bool, InferError> {
+    if let Some(axes) = ctx.attr("axis").as_ints() {
+        return Ok(axes.is_empty());
+    }
+    let dims = ctx.tensor_with_known_dims(0)?.dims;
+    Ok(dims.is_some_and(|dims| {
+        dims.iter().all(|&d| ctx.func.syms.as_int(d).is_some_and(|size| size != 1))
+    }))
+}
+
 fn infer_squeeze(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
+    if removes_no_axis(ctx)? {
+        return Ok(ctx.tensor_type_like(&t, t.dtype));
+    }
     let Some(ndim) = t.ndim else { return Ok(ctx.tensor_type(None, None, t.dtype)) };
     let one = |ctx: &InferCtx<'_>, d: Sym| ctx.func.syms.as_int(d);
     match (ctx.axes("axis", ndim)?, t.dims) {
@@ -244,6 +273,12 @@ fn infer_squeeze(ctx: &mut InferCtx<'_>) -> InferResult {
             let keep = |(i, d): (usize, Sym)| (!axes.contains(&i)).then_some(d);
             let dims = dims.map(|d| d.into_iter().enumerate().filter_map(keep).collect());
             Ok(ctx.tensor_type(dims, Some(ndim - axes.len()), t.dtype))
+        }
+        // A symbolic dim may be 1.
+        (None, Some(dims))
+            if ctx.precision == Precision::Tvm && dims.iter().any(|&d| one(ctx, d).is_none()) =>
+        {
+            Ok(ctx.tensor_type(None, None, t.dtype))
         }
         (None, Some(dims)) => {
             let dims = dims.into_iter().filter(|&d| one(ctx, d) != Some(1)).collect();
@@ -357,8 +392,16 @@ fn permutation(ctx: &InferCtx<'_>, ndim: usize) -> Result<Vec<usize>, InferError
 
 fn infer_permute(ctx: &mut InferCtx<'_>) -> InferResult {
     let t = ctx.tensor(0)?;
-    let Some(ndim) = t.ndim else { return Ok(ctx.tensor_type(None, None, t.dtype)) };
+    let Some(ndim) = t.ndim else {
+        if ctx.precision == Precision::Tvm && !ctx.attr("axes").is_none() {
+            return Err(ctx.error("axes requires that the rank of x is known"));
+        }
+        return Ok(ctx.tensor_type(None, None, t.dtype));
+    };
     let axes = permutation(ctx, ndim)?;
+    if axes.iter().enumerate().all(|(i, &axis)| i == axis) {
+        return Ok(ctx.tensor_type_like(&t, t.dtype));
+    }
     let dims = t.dims.map(|d| axes.iter().map(|&a| d[a]).collect());
     Ok(ctx.tensor_type(dims, Some(ndim), t.dtype))
 }
@@ -376,16 +419,18 @@ fn te_permute(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 
 fn infer_broadcast_to(ctx: &mut InferCtx<'_>) -> InferResult {
     let (t, sizes) = (ctx.tensor(0)?, ctx.result_sizes(1)?);
-    let (Some(from), Some(to)) = (t.dims, &sizes.dims) else {
-        return Ok(ctx.tensor_type(sizes.dims, sizes.ndim, t.dtype));
-    };
-    let Some(skip) = to.len().checked_sub(from.len()) else {
+    if let (Some(from), Some(to)) = (t.ndim, sizes.ndim)
+        && from > to
+    {
         let x = ctx.operand_type_text(0);
         return Err(ctx.error(format!(
-            "x must not have more dims than the target shape, which has {} dims: x is {x}",
-            to.len()
+            "x must not have more dims than the target shape, which has {to} dims: x is {x}"
         )));
+    }
+    let (Some(from), Some(to)) = (t.dims, &sizes.dims) else {
+        return Ok(ctx.tensor_type_of_sizes(1, sizes, t.dtype));
     };
+    let skip = to.len() - from.len();
     for (i, &d) in from.iter().enumerate() {
         let target = to[i + skip];
         // Only the operand may be broadcast: a dim of 1 in the target shape remains 1.

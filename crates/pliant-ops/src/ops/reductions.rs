@@ -136,7 +136,8 @@ fn infer_reduced(ctx: &mut InferCtx<'_>, dtype: Option<DType>) -> InferResult {
         }
     });
     let rank = if keepdims { ndim } else { ndim - axes.len() };
-    let dims = if rank == 0 { Some(Vec::new()) } else { dims };
+    // A reduction over all axes has a known shape.
+    let dims = if axes.len() == ndim { Some(vec![one; rank]) } else { dims };
     Ok(ctx.tensor_type(dims, Some(rank), dtype))
 }
 

@@ -9,7 +9,7 @@ use pliant_ir::{DType, Sym};
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::te;
-use crate::type_inference::InferCtx;
+use crate::type_inference::{InferCtx, Precision};
 
 const DTYPE_ATTR: &[(&str, Default)] = &[("dtype", Default::None)];
 const DIAGONAL_ATTR: &[(&str, Default)] = &[("k", Default::Int(0))];
@@ -106,7 +106,7 @@ pub static DECLS: &[OpDecl] = &[
 
 fn infer_shape(ctx: &mut InferCtx<'_>) -> InferResult {
     let (sizes, dtype) = (ctx.result_sizes(0)?, required_dtype(ctx)?);
-    Ok(ctx.tensor_type(sizes.dims, sizes.ndim, Some(dtype)))
+    Ok(ctx.tensor_type_of_sizes(0, sizes, Some(dtype)))
 }
 
 /// The attribute `dtype`. It is required, because no operand determines the element type of the result.
@@ -119,7 +119,7 @@ fn required_dtype(ctx: &InferCtx<'_>) -> Result<DType, InferError> {
 fn infer_full(ctx: &mut InferCtx<'_>) -> InferResult {
     let fill = scalar_operand(ctx, 1)?;
     let (sizes, dtype) = (ctx.result_sizes(0)?, ctx.dtype("dtype")?.or(fill));
-    Ok(ctx.tensor_type(sizes.dims, sizes.ndim, dtype))
+    Ok(ctx.tensor_type_of_sizes(0, sizes, dtype))
 }
 
 fn infer_like(ctx: &mut InferCtx<'_>) -> InferResult {
@@ -135,8 +135,9 @@ fn infer_like(ctx: &mut InferCtx<'_>) -> InferResult {
 fn scalar_operand(ctx: &InferCtx<'_>, i: usize) -> Result<Option<DType>, InferError> {
     let t = ctx.tensor(i)?;
     match t.ndim {
-        Some(0) | None => Ok(t.dtype),
-        Some(_) => Err(ctx.error(format!(
+        Some(0) => Ok(t.dtype),
+        None if ctx.precision == Precision::Full => Ok(t.dtype),
+        _ => Err(ctx.error(format!(
             "{operand} must be a scalar, but is {ty}",
             operand = ctx.operand_name(i),
             ty = ctx.operand_type_text(i)

@@ -1,12 +1,15 @@
 //! Ternary elementwise operators with NumPy broadcasting.
 
 use pliant_ir::op::InferError;
+use pliant_ir::relax::TensorShape;
 
 use crate::legalize::LegalizeCtx;
 use crate::op_declaration::{InferResult, OpDecl, TeResult};
-use crate::shared_operator_rules::{broadcast_of, require_number, require_scalar, te_broadcast_of};
+use crate::shared_operator_rules::{
+    broadcast_of, operand_types, require_number, require_scalar, te_broadcast_of,
+};
 use crate::te::{self};
-use crate::type_inference::InferCtx;
+use crate::type_inference::{InferCtx, Precision};
 
 /// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
@@ -42,6 +45,9 @@ pub static DECLS: &[OpDecl] = &[
 
 fn require_bool(ctx: &InferCtx<'_>, i: usize) -> Result<(), InferError> {
     match ctx.tensor(i)?.dtype {
+        None if ctx.precision == Precision::Tvm => {
+            Err(ctx.error(format!("the {} must have a known data type", ctx.operand_name(i))))
+        }
         Some(d) if !d.is_bool() => {
             let name = ctx.operand_name(i);
             Err(ctx.error(format!("the {name} must be a tensor of bool, but is {d}")))
@@ -87,9 +93,22 @@ fn infer_fma(ctx: &mut InferCtx<'_>) -> InferResult {
     // Scalars take the type of a tensor operand if there is one.
     let dtype = match operands.iter().all(|t| t.scalar) {
         true => common_dtypes[0],
-        false => operands.iter().filter(|t| !t.scalar).find_map(|t| t.dtype),
+        false => ctx.joined_dtype(operands.iter().filter(|t| !t.scalar).map(|t| t.dtype)),
     };
-    let out = broadcast_of(ctx, &[0, 1, 2])?;
+    let mut out = broadcast_of(ctx, &[0, 1, 2])?;
+    if ctx.precision == Precision::Tvm {
+        let ranks: Vec<usize> = operands.iter().filter_map(|t| t.ndim).collect();
+        // TVM does not broadcast these operands.
+        if let Some(rank) = ranks.first()
+            && ranks.iter().any(|r| r != rank)
+        {
+            let types = operand_types(ctx);
+            return Err(ctx.error(format!("the operands must have the same rank: {types}")));
+        }
+        if let (TensorShape::Unknown, Some(&rank)) = (&out.shape, ranks.first()) {
+            out.shape = TensorShape::Rank(rank as u32);
+        }
+    }
     Ok(ctx.tensor_type_like(&out, dtype))
 }
 

@@ -116,8 +116,13 @@ impl BlockRewriter {
     }
 
     /// Converts an expression to A-normal form and infers its type. Bindings that this requires are added at the
-    /// builder's current position.
-    fn normalize<'py>(slf: PyRef<'_, Self>, expr: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+    /// builder's current position. Without a current function, `tvm_precision` selects TVM's precision of the type.
+    #[pyo3(signature = (expr, tvm_precision=false))]
+    fn _normalize<'py>(
+        slf: PyRef<'_, Self>,
+        expr: &Bound<'py, PyAny>,
+        tvm_precision: bool,
+    ) -> Result<Bound<'py, PyAny>> {
         let node = required_operand(expr)?;
         if let Ok(owner) = slf.as_super().state().current_owner() {
             let e = catch_panic(|| owner.lock().lower(&node))?;
@@ -127,7 +132,10 @@ impl BlockRewriter {
             return Ok(expr.clone());
         }
         // Without a current function, a call is placed in a new function whose parameters are the call's variables.
-        let owner = FuncOwner::building();
+        let owner = match tvm_precision {
+            true => FuncOwner::building_with_tvm_precision(),
+            false => FuncOwner::building(),
+        };
         let e = catch_panic(|| {
             let mut state = owner.lock();
             let e = state.lower(&node)?;

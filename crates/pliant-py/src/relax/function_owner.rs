@@ -12,6 +12,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, TryLockError, Wea
 use pliant_ir::relax::{self as ir, Function, FunctionBuilder};
 use pliant_ir::{OpRegistry, OpSignature};
 use pliant_ops::te::{self, VarMap};
+use pliant_ops::tvm_precision::TvmPrecision;
 use pyo3::Python;
 use pyo3::sync::MutexExt;
 use rustc_hash::FxHashMap;
@@ -117,6 +118,11 @@ impl FuncOwner {
     /// Creates an owner for a function under construction.
     pub fn building() -> Arc<FuncOwner> {
         Self::with_stage(Stage::Building(Box::new(FunctionBuilder::new(pliant_ops::registry()))))
+    }
+
+    /// Creates an owner for a function under construction whose types have TVM's precision.
+    pub fn building_with_tvm_precision() -> Arc<FuncOwner> {
+        Self::with_stage(Stage::Building(Box::new(FunctionBuilder::new(&TvmPrecision))))
     }
 
     /// Returns the owner of a finished function. Creates it if Python refers to no part of the

@@ -53,12 +53,14 @@ def call_tir(
     dtype: Any = None,
 ) -> Expr:
     """Creates a call of a loop function that writes to new tensors with the types ``out_sinfo``, in newer versions of TVM
-    ``out_ty``. ``tir_vars`` is a shape with the values of additional size parameters. As in 2022, ``out_sinfo`` may also be a
+    ``out_ty``. For the name of a packed function, creates a :func:`call_dps_packed`. ``tir_vars`` is a shape with the values of additional size parameters. As in 2022, ``out_sinfo`` may also be a
     shape, or a list of shapes, and ``dtype`` the element type or a list of them.
 
     Raises ``TypeError`` if ``out_sinfo`` is not a type, or an argument cannot be an operand.
     """
     types = _result_types("call_tir", "out_sinfo", out_sinfo, "out_ty", out_ty, dtype)
+    if tir_vars is None and isinstance(gvar, str | _relax.ExternFunc):
+        return _relax.call_dps(True, gvar, args, types)
     return _relax.call_dps(False, gvar, args, types, tir_vars)
 
 

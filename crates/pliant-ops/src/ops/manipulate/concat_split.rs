@@ -16,7 +16,7 @@ use crate::ops::parallel_row_loops::{RowLoops, for_each_element};
 use crate::shared_operator_rules::{numel, shared_dim};
 use crate::size_proofs;
 use crate::te::{self, Body, Check, Expr, Tensor};
-use crate::type_inference::{InferCtx, TensorTy};
+use crate::type_inference::{InferCtx, Precision, TensorTy};
 
 /// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
@@ -79,6 +79,7 @@ pub(super) fn concat_operands(ctx: &InferCtx<'_>) -> Result<Option<ConcatOperand
     let Some(parts) = nonempty_tensors(ctx)? else { return Ok(None) };
     let ndim = parts.iter().find_map(|p| p.ndim);
     let dtype = parts.iter().find_map(|p| p.dtype);
+    let joined = ctx.joined_dtype(parts.iter().map(|p| p.dtype));
     for (k, p) in parts.iter().enumerate() {
         let different_dtype = p.dtype.is_some_and(|d| Some(d) != dtype);
         if different_dtype || p.ndim.is_some_and(|n| Some(n) != ndim) {
@@ -89,7 +90,7 @@ pub(super) fn concat_operands(ctx: &InferCtx<'_>) -> Result<Option<ConcatOperand
             )));
         }
     }
-    Ok(Some(ConcatOperands { parts, ndim, dtype }))
+    Ok(Some(ConcatOperands { parts, ndim, dtype: joined }))
 }
 
 /// Infers the type of the concatenation of all flattened operands.
@@ -104,10 +105,30 @@ fn infer_concat_flat(ctx: &mut InferCtx<'_>) -> InferResult {
             "tensors[{k}] differs in data type from the tensors before it: {tys}"
         )));
     }
+    let dtype = ctx.joined_dtype(parts.iter().map(|p| p.dtype));
+    if ctx.precision == Precision::Tvm {
+        require_vectors(ctx, &parts)?;
+    }
+    if let [only] = &parts[..]
+        && (only.ndim == Some(1) || ctx.precision == Precision::Tvm)
+    {
+        return Ok(ctx.tensor_type_like(only, dtype));
+    }
     let sizes: Option<Vec<Sym>> =
         parts.iter().map(|p| p.dims.as_ref().map(|d| numel(ctx, d))).collect();
     let dims = sizes.map(|sizes| vec![ctx.func.syms.sum(sizes)]);
     Ok(ctx.tensor_type(dims, Some(1), dtype))
+}
+
+/// Rejects tensors that are not vectors: TVM requires an axis to concatenate them.
+fn require_vectors(ctx: &InferCtx<'_>, parts: &[TensorTy]) -> Result<(), InferError> {
+    match parts.iter().position(|p| p.ndim.is_some_and(|n| n != 1)) {
+        Some(k) => Err(ctx.error(format!(
+            "tensors[{k}] must have 1 dim if axis is None, but the tensors are {ty}",
+            ty = ctx.operand_type_text(0)
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn infer_concat(ctx: &mut InferCtx<'_>) -> InferResult {
@@ -117,8 +138,13 @@ fn infer_concat(ctx: &mut InferCtx<'_>) -> InferResult {
     let Some(ConcatOperands { parts, ndim, dtype }) = concat_operands(ctx)? else {
         return Ok(ctx.tensor_type(None, None, None));
     };
-    let Some(ndim) = ndim else { return Ok(ctx.tensor_type(None, None, dtype)) };
-    let axis = ctx.axis("axis", ndim)?;
+    let axis = ndim.map(|ndim| ctx.axis("axis", ndim)).transpose()?;
+    if let [only] = &parts[..] {
+        return Ok(ctx.tensor_type_like(only, dtype));
+    }
+    let (Some(ndim), Some(axis)) = (ndim, axis) else {
+        return Ok(ctx.tensor_type(None, None, dtype));
+    };
     let Some(mut dims) = parts[0].dims.clone() else {
         return Ok(ctx.tensor_type(None, Some(ndim), dtype));
     };
@@ -128,6 +154,7 @@ fn infer_concat(ctx: &mut InferCtx<'_>) -> InferResult {
             dims[i] = if i == axis {
                 ctx.func.syms.add(dims[i], other[i])
             } else {
+                ctx.assume_equal(dims[i], other[i]);
                 shared_dim(ctx, dims[i], other[i]).ok_or_else(|| {
                     let (a, b) = (ctx.dim_text(dims[i]), ctx.dim_text(other[i]));
                     ctx.error(format!(
@@ -325,7 +352,13 @@ fn equal_parts(ctx: &mut InferCtx<'_>, sections: Sym, dim: Sym) -> Result<SplitP
         let k = syms.int(k);
         begins.push(syms.mul(part, k));
     }
+    // At TVM's precision, the axis is assumed to be long enough.
     let parts = match even {
+        false if ctx.precision == Precision::Tvm => {
+            let last = begins.pop().unwrap_or(dim);
+            let rest = ctx.func.syms.sub(dim, last);
+            begins.into_iter().map(|begin| (begin, part)).chain([(last, rest)]).collect()
+        }
         true => begins.into_iter().map(|begin| (begin, part)).collect(),
         false => parts_between(ctx, &begins[1..], dim),
     };
@@ -337,6 +370,12 @@ fn unknown_part_count_error(ctx: &InferCtx<'_>) -> InferError {
         .with_help(
             "pass the indices to split at, which may be symbolic: R.split(x, [n // 2], axis=0)",
         )
+}
+
+/// Whether TVM does not derive the sizes of the parts: a symbolic axis of size `dim` is split at indices.
+fn has_imprecise_parts(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<bool, InferError> {
+    let at_indices = matches!(ctx.sizes_attr("indices_or_sections")?, Some(Sizes::Many(_)));
+    Ok(ctx.precision == Precision::Tvm && at_indices && ctx.func.syms.as_int(dim).is_none())
 }
 
 fn infer_split(ctx: &mut InferCtx<'_>) -> InferResult {
@@ -352,9 +391,13 @@ fn infer_split(ctx: &mut InferCtx<'_>) -> InferResult {
         None => Some(0),
     };
     let Some(count) = count else { return Err(unknown_part_count_error(ctx)) };
-    let cut = match (t.ndim, &t.dims) {
-        (Some(ndim), Some(dims)) => {
-            let axis = ctx.axis("axis", ndim)?;
+    let axis = t.ndim.map(|ndim| ctx.axis("axis", ndim)).transpose()?;
+    if count == 1 {
+        let whole = ctx.tensor_type_like(&t, t.dtype);
+        return Ok(ctx.func.intern(TypeData::Tuple([whole].into())));
+    }
+    let cut = match (axis, &t.dims) {
+        (Some(axis), Some(dims)) if !has_imprecise_parts(ctx, dims[axis])? => {
             split_parts(ctx, dims[axis])?.map(|cuts| (axis, cuts))
         }
         _ => None,

@@ -12,7 +12,7 @@ use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::ops::indexing::index_bounds;
 use crate::shared_operator_rules::numel;
 use crate::te::{self, Expr};
-use crate::type_inference::InferCtx;
+use crate::type_inference::{InferCtx, Precision};
 
 /// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
@@ -240,6 +240,7 @@ fn max_value(ctx: &mut InferCtx<'_>, node: &IndexExpr, max_indices: &[Sym]) -> S
                     match crate::size_proofs::at_most(ctx.func, max_remainder, a) {
                         Some(true) => max_remainder,
                         Some(false) => a,
+                        None if ctx.precision == Precision::Tvm => max_remainder,
                         None => ctx.func.syms.min(a, max_remainder),
                     }
                 }
@@ -249,7 +250,7 @@ fn max_value(ctx: &mut InferCtx<'_>, node: &IndexExpr, max_indices: &[Sym]) -> S
 }
 
 fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
-    let t = ctx.tensor(0)?;
+    let t = ctx.tensor_with_known_dims(0)?;
     let map = index_map(ctx, t.ndim)?;
     for key in ["axis_separators", "input_axis_separators"] {
         if ctx.list(key)?.is_some_and(|list| !list.is_empty()) {

@@ -4,12 +4,12 @@ use pliant_ir::op::DimTrait;
 use pliant_ir::relax::TypeData;
 
 use super::super::reductions::{ReductionAxes, accumulator};
-use super::layer_norm::{check_param, epsilon};
+use super::layer_norm::{check_dtypes, check_param, epsilon};
 use crate::legalize::{LegalizeCtx, Value};
 use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::shared_operator_rules::require_float;
 use crate::te::{self, Expr, Reducer};
-use crate::type_inference::InferCtx;
+use crate::type_inference::{InferCtx, Precision};
 
 /// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
@@ -44,6 +44,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     for key in ["center", "scale", "training"] {
         ctx.bool(key)?;
     }
+    check_dtypes(ctx)?;
     let mut channel_dims = None;
     if let Some(ndim) = t.ndim {
         let axis = ctx.axis("axis", ndim)?;
@@ -52,9 +53,18 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
         }
         channel_dims = t.dims.as_ref().map(|d| vec![d[axis]]);
     }
-    let one = ctx.tensor_type(channel_dims, Some(1), t.dtype);
     let out = ctx.tensor_type_like(&t, t.dtype);
-    Ok(ctx.func.intern(TypeData::Tuple([out, one, one].into())))
+    let mut fields = vec![out];
+    for i in [3, 4] {
+        // A statistic has the size of the axis, or the shape of the operand that it updates.
+        let known = channel_dims.clone().filter(|_| ctx.precision == Precision::Full);
+        let stat = ctx.tensor(i)?;
+        fields.push(match (known, stat.ndim) {
+            (None, Some(_)) => ctx.tensor_type_like(&stat, t.dtype),
+            (known, _) => ctx.tensor_type(known, Some(1), t.dtype),
+        });
+    }
+    Ok(ctx.func.intern(TypeData::Tuple(fields.into())))
 }
 
 fn te_norm(ctx: &mut LegalizeCtx<'_>) -> TeResult {

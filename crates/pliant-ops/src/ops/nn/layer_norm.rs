@@ -62,6 +62,19 @@ fn infer_norm(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type_like(&t, t.dtype))
 }
 
+/// Checks that all operands have the same data type, also if that of the data is unknown.
+///
+/// # Errors
+/// If two data types differ.
+pub(super) fn check_dtypes(ctx: &InferCtx<'_>) -> Result<(), InferError> {
+    for i in 1..ctx.args.len() {
+        for other in 0..i {
+            ctx.same_dtype(other, i)?;
+        }
+    }
+    Ok(())
+}
+
 /// Checks that parameter `i` has the dims of the normalized axes of the data.
 ///
 /// # Errors
@@ -90,6 +103,7 @@ pub(super) fn check_param(
                 "{name} has size {actual} for axis {axis} of {data}, but this axis has size {expected}"
             ))
         })?;
+        ctx.assume_equal(dims[axis], d);
     }
     Ok(())
 }

@@ -181,7 +181,7 @@ fn results(decl: &OpDecl, k: usize, known: impl Fn(usize) -> KnownOperand) -> Ve
         let mut builder = FunctionBuilder::new(registry());
         let args: Vec<Expr> = (0..count).map(|i| operand(&mut builder, known(i))).collect();
         let func = builder.func_mut();
-        let mut ctx = InferCtx { func, decl, args: &args, attrs: &attrs, ty_args: &[] };
+        let mut ctx = InferCtx::new(func, decl, &args, &attrs, &[]);
         let Ok(ty) = (decl.infer)(&mut ctx) else { continue };
         list.push(match ctx.func.types.get(ty) {
             TypeData::Tensor { dtype, .. } => *dtype,
