@@ -95,23 +95,29 @@ impl<'a> SinglePass<'a> {
         let (out, signed) = (self.requantization.out, self.requantization.signed);
         let column = t.position.column + from;
         let bytes_mask = u64::MAX >> (64 - count);
-        let masks: [__mmask16; V] = std::array::from_fn(|v| (bytes_mask >> (16 * v)) as u16);
+        let mask = |v: usize| (bytes_mask >> (16 * v)) as __mmask16;
         // SAFETY: guaranteed by the caller; elements that the masks exclude are not accessed.
         unsafe {
-            let columns: [Columns; V] =
-                std::array::from_fn(|v| Columns::load(self, masks[v], column + 16 * v));
             let (zero, scale) = self.row(t.position.row);
-            let first: [RowTerms; V] = std::array::from_fn(|v| columns[v].with_row(zero, scale));
+            // Loops, because a function such as `array::from_fn` is not compiled for AVX-512, and so cannot be inlined with its
+            // closure.
+            let mut columns = [Columns::load(self, mask(0), column); V];
+            let mut first = [columns[0].with_row(zero, scale); V];
+            for v in 1..V {
+                columns[v] = Columns::load(self, mask(v), column + 16 * v);
+                first[v] = columns[v].with_row(zero, scale);
+            }
             for row in 0..t.rows {
                 let index = t.position.row + row;
                 let sums = t.row(row).cast::<i32>().add(from);
                 let (zero, scale) = if ROWS_ALIKE { (zero, scale) } else { self.row(index) };
-                let integers: [__m512i; V] = std::array::from_fn(|v| {
-                    let sum = _mm512_maskz_loadu_epi32(masks[v], sums.wrapping_add(16 * v));
+                let mut integers = [_mm512_setzero_si512(); V];
+                for v in 0..V {
+                    let sum = _mm512_maskz_loadu_epi32(mask(v), sums.wrapping_add(16 * v));
                     let terms =
                         if ROWS_ALIKE { first[v] } else { columns[v].with_row(zero, scale) };
-                    to_byte(columns[v].float_result(sum, &terms))
-                });
+                    integers[v] = to_byte(columns[v].float_result(sum, &terms));
+                }
                 let bytes = narrow(integers, signed);
                 let out = out.0.offset((index as i64 * out.1) as isize).add(column);
                 match count == 64 {

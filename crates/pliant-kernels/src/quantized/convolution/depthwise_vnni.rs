@@ -73,15 +73,13 @@ impl TapWeights {
         let mut group = 0;
         for row in 0..s.kernel[0] * s.kernel[1] {
             for first in (0..s.kernel[2]).step_by(TAPS) {
-                let taps = std::array::from_fn(|tap| match first + tap < s.kernel[2] {
-                    true => {
-                        let tap = row * s.kernel[2] + first + tap;
-                        let from = c.weights.wrapping_add(tap * s.channels + channel);
-                        // SAFETY: guaranteed by the caller; bytes that the mask excludes are not accessed.
-                        unsafe { _mm512_maskz_loadu_epi8(mask, from) }
-                    }
-                    false => _mm512_setzero_si512(),
-                });
+                let mut taps = [_mm512_setzero_si512(); TAPS];
+                for tap in 0..TAPS.min(s.kernel[2] - first) {
+                    let index = row * s.kernel[2] + first + tap;
+                    let from = c.weights.wrapping_add(index * s.channels + channel);
+                    // SAFETY: guaranteed by the caller; bytes that the mask excludes are not accessed.
+                    taps[tap] = unsafe { _mm512_maskz_loadu_epi8(mask, from) };
+                }
                 let quads = interleave(taps);
                 add_products(&mut sums, [ones; 4], &quads);
                 weights.groups[group].write(quads);
@@ -89,7 +87,9 @@ impl TapWeights {
             }
         }
         let zeros = _mm512_set1_epi32(zero.wrapping_neg());
-        weights.start = sums.map(|sum| _mm512_mullo_epi32(sum, zeros));
+        for (start, sum) in weights.start.iter_mut().zip(sums) {
+            *start = _mm512_mullo_epi32(sum, zeros);
+        }
         weights
     }
 
@@ -137,20 +137,18 @@ impl TapWeights {
                         add_products(&mut sums, [self.padding; 4], weights);
                         continue;
                     };
-                    let taps = std::array::from_fn(|tap| {
-                        if x + tap >= s.kernel[2] {
-                            // The weights are 0.
-                            return self.padding;
-                        }
+                    // The weights of taps after the last one are 0. A loop, because a function such as `array::from_fn` is not
+                    // compiled for AVX-512, and so cannot be inlined with its closure.
+                    let mut taps = [self.padding; TAPS];
+                    for tap in 0..TAPS {
                         let at = (first + (x + tap) * s.dilation[2]).wrapping_sub(s.before[2]);
-                        if !INSIDE && at >= s.input[2] {
-                            return self.padding;
+                        if x + tap < s.kernel[2] && (INSIDE || at < s.input[2]) {
+                            let from = c.x.wrapping_add((line + at) * s.channels + self.channel);
+                            // SAFETY: the tap is inside of the input; bytes that the mask excludes are not accessed.
+                            let bytes = unsafe { _mm512_maskz_loadu_epi8(self.mask, from.cast()) };
+                            taps[tap] = _mm512_xor_si512(bytes, self.flip);
                         }
-                        let from = c.x.wrapping_add((line + at) * s.channels + self.channel);
-                        // SAFETY: the tap is inside of the input; bytes that the mask excludes are not accessed.
-                        let bytes = unsafe { _mm512_maskz_loadu_epi8(self.mask, from.cast()) };
-                        _mm512_xor_si512(bytes, self.flip)
-                    });
+                    }
                     add_products(&mut sums, interleave(taps), weights);
                 }
             }
