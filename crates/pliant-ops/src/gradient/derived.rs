@@ -110,8 +110,8 @@ fn wanted_operands(builder: &GradientBuilder, call: &DifferentiatedCall<'_>) -> 
     slots
 }
 
-/// Creates the call of the loop function that computes the adjoints of `slots`. Returns the slots that have an adjoint, in the order
-/// of the outputs; no call if there are none.
+/// Creates the call of the loop function that computes the adjoints of `slots`. Returns the slots that have an adjoint, in the
+/// order of the outputs; no call if there are none.
 fn loop_function(
     func: &mut Function,
     call: &DifferentiatedCall<'_>,

@@ -126,7 +126,7 @@ impl<'g> GradientCtx<'g> {
         };
         let DifferentiatedCall { args, attrs, ty_args, .. } = *self.call;
         let result =
-            self.builder.edit(|func| read(&mut InferCtx { func, decl, args, attrs, ty_args }));
+            self.builder.edit(|func| read(&mut InferCtx::new(func, decl, args, attrs, ty_args)));
         Ok(result?)
     }
 

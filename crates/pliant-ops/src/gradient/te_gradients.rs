@@ -14,8 +14,9 @@ use crate::user_defined_ops::{TeArg, TeCall, UserTe};
 static TE_GRADIENTS: LazyLock<RwLock<HashMap<String, Arc<UserTe>>>> =
     LazyLock::new(RwLock::default);
 
-/// Registers a function that computes the adjoints of the arguments of a loop function. It receives the adjoints of the outputs (one
-/// tensor, or a tuple), then the arguments, and returns one tensor per argument. Registering a name again replaces the function.
+/// Registers a function that computes the adjoints of the arguments of a loop function. It receives the adjoints of the outputs
+/// (one tensor, or a tuple), then the arguments, and returns one tensor per argument. Registering a name again replaces the
+/// function.
 pub fn register_te_gradient(name: &str, function: Box<UserTe>) {
     let mut table = TE_GRADIENTS.write().unwrap_or_else(PoisonError::into_inner);
     table.insert(name.to_string(), function.into());

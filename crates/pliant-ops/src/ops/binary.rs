@@ -65,11 +65,23 @@ pub static DECLS: &[OpDecl] = &[
     binary_op!("maximum", infer_broadcast, te::maximum, "The maximum of two elements; NaN if either is NaN.")
         .commutative()
         .onnx(&["Max"])
-    .gradient(|g| g.broadcast([&|dy| g.arg(0).less(g.arg(1)).select(dy.constant(0.0), dy), &|dy| g.arg(0).less(g.arg(1)).select(dy, dy.constant(0.0))])),
+        .gradient(|g| {
+            let is_second = || g.arg(0).less(g.arg(1));
+            g.broadcast([
+                &|dy| is_second().select(dy.constant(0.0), dy),
+                &|dy| is_second().select(dy, dy.constant(0.0)),
+            ])
+        }),
     binary_op!("minimum", infer_broadcast, te::minimum, "The minimum of two elements; NaN if either is NaN.")
         .commutative()
         .onnx(&["Min"])
-    .gradient(|g| g.broadcast([&|dy| g.arg(0).less(g.arg(1)).select(dy, dy.constant(0.0)), &|dy| g.arg(0).less(g.arg(1)).select(dy.constant(0.0), dy)])),
+        .gradient(|g| {
+            let is_first = || g.arg(0).less(g.arg(1));
+            g.broadcast([
+                &|dy| is_first().select(dy, dy.constant(0.0)),
+                &|dy| is_first().select(dy.constant(0.0), dy),
+            ])
+        }),
     comparison!("equal", te::eq, "`x1 == x2`.").commutative().onnx(&["Equal"]),
     comparison!("not_equal", te::ne, "`x1 != x2`.").commutative(),
     comparison!("less", te::lt, "`x1 < x2`.").onnx(&["Less"]),

@@ -150,8 +150,8 @@ fn adjoints_of_reads(tensor: &Tensor, axes: &[IterVar], reads: Vec<ReadAdjoint>)
     addends
 }
 
-/// For each index of a read, the position in `axes` of the axis that it is. `None` if an index is another expression, an axis occurs
-/// twice, or an axis does not have the size of the dim.
+/// For each index of a read, the position in `axes` of the axis that it is. `None` if an index is another expression, an axis
+/// occurs twice, or an axis does not have the size of the dim.
 fn index_axes(tensor: &Tensor, axes: &[IterVar], indices: &[Expr]) -> Option<Vec<usize>> {
     let mut found = Vec::with_capacity(indices.len());
     for (index, size) in indices.iter().zip(tensor.shape()) {

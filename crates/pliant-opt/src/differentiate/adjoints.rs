@@ -1,5 +1,5 @@
-//! [`AdjointMap`]: the adjoints of variables that are known so far. Adjoints of tuples are stored per field, so that fields on which
-//! the target does not depend need no zeros.
+//! [`AdjointMap`]: the adjoints of variables that are known so far. Adjoints of tuples are stored per field, so that fields on
+//! which the target does not depend need no zeros.
 
 use pliant_ir::relax::{Expr, ExprData, Function, Type, TypeData, Var};
 use pliant_ops::gradient::{GradientBuilder, Term};

@@ -1,5 +1,5 @@
-//! Differentiates conditionals. The adjoint of an `If` is an `If` on the same condition. Each of its branches computes the values of
-//! the original branch again, because they are not visible outside, and then the adjoints of the captured variables.
+//! Differentiates conditionals. The adjoint of an `If` is an `If` on the same condition. Each of its branches computes the values
+//! of the original branch again, because they are not visible outside, and then the adjoints of the captured variables.
 
 use pliant_ir::relax::visit::{Importer, value_free_vars};
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Seq, TypeData, Var};

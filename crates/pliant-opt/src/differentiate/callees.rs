@@ -1,5 +1,5 @@
-//! Differentiates calls of functions of the module. The adjoint of a call `f(x, y)` is a call of a private function that receives `x`,
-//! `y` and the adjoint of the result, computes the values of `f` again, and returns the adjoints of the parameters as a tuple.
+//! Differentiates calls of functions of the module. The adjoint of a call `f(x, y)` is a call of a private function that receives
+//! `x`, `y` and the adjoint of the result, computes the values of `f` again, and returns the adjoints of the parameters as a tuple.
 
 use std::cell::RefCell;
 use std::rc::Rc;

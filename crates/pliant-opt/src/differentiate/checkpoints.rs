@@ -129,8 +129,8 @@ impl Checkpoints {
     }
 }
 
-/// Removes the markers from bindings: their variables are replaced by their operands. `no_grad` stays. Returns the bindings, of which
-/// `None` are removed ones, and the replacements.
+/// Removes the markers from bindings: their variables are replaced by their operands. `no_grad` stays. Returns the bindings, of
+/// which `None` are removed ones, and the replacements.
 pub(super) fn without_markers(
     func: &mut Function,
     bindings: &[Binding],

@@ -129,8 +129,8 @@ impl ModulePass for MergeCompositeFunctions {
     }
 }
 
-/// Removes composite functions (outlined matches of backend patterns) that no function calls any more. The regions that were created
-/// contain local copies of them. Older scripts do not mark these functions as private, but as `Primitive`.
+/// Removes composite functions (outlined matches of backend patterns) that no function calls any more. The regions that were
+/// created contain local copies of them. Older scripts do not mark these functions as private, but as `Primitive`.
 fn remove_uncalled_composites(
     module: &mut IRModule,
     composites: &FxHashMap<Arc<str>, Arc<Function>>,

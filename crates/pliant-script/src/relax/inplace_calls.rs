@@ -1,5 +1,5 @@
-//! Parsing of calls with attributes that `call_tir` and `call_packed` do not have: `call_tir_inplace` and `call_inplace_packed`, which
-//! overwrite some of their arguments, and `call_tir_with_grad`.
+//! Parsing of calls with attributes that `call_tir` and `call_packed` do not have: `call_tir_inplace` and `call_inplace_packed`,
+//! which overwrite some of their arguments, and `call_tir_with_grad`.
 
 use pliant_ir::attr_names::INPLACE_INDICES;
 use pliant_ir::relax::Expr as IrExpr;

@@ -10,8 +10,8 @@ fn as_matrix(x: Term<'_>) -> Term<'_> {
     x.reshape(x.merged_shape(&dims[..last], &dims[last..]))
 }
 
-/// The sum over all leading dims of `a^T @ b`. If there are leading dims, the operands become matrices first, so that the sum is part
-/// of one product.
+/// The sum over all leading dims of `a^T @ b`. If there are leading dims, the operands become matrices first, so that the sum is
+/// part of one product.
 fn transposed_product<'g>(a: Term<'g>, b: Term<'g>) -> Term<'g> {
     if a.rank() == Some(2) && b.rank() == Some(2) {
         return a.swap_last().matmul(b);

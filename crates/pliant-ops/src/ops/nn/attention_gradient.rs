@@ -1,5 +1,5 @@
-//! The gradient of attention. It computes the probabilities again from the queries and keys, so that the forward pass need not store
-//! them.
+//! The gradient of attention. It computes the probabilities again from the queries and keys, so that the forward pass need not
+//! store them.
 
 use pliant_ir::AttrValue;
 
