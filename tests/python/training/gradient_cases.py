@@ -26,18 +26,18 @@ class Case:
 def floats(rng: Rng, *shape: int, low: float = 0.3, high: float = 0.9) -> np.ndarray:
     """Random numbers whose signs are random and whose absolute values are between ``low`` and ``high``."""
     values = rng.uniform(low, high, shape)
-    return values * np.where(rng.random(shape) < 0.5, -1.0, 1.0)
+    return np.asarray(values * np.where(rng.random(shape) < 0.5, -1.0, 1.0))
 
 
 def positive(rng: Rng, *shape: int, low: float = 0.3, high: float = 0.9) -> np.ndarray:
     """Random numbers between ``low`` and ``high``."""
-    return rng.uniform(low, high, shape)
+    return np.asarray(rng.uniform(low, high, shape))
 
 
 def distinct(rng: Rng, *shape: int) -> np.ndarray:
     """A random permutation of numbers that differ by at least 0.1."""
     count = int(np.prod(shape))
-    return (rng.permutation(count).reshape(shape) - count / 2 + 0.3) * 0.1
+    return np.asarray((rng.permutation(count).reshape(shape) - count / 2 + 0.3) * 0.1)
 
 
 def indices(rng: Rng, size: int, *shape: int) -> np.ndarray:
@@ -126,7 +126,7 @@ CASES: dict[str, Callable[[Rng], Iterator[Case]]] = {
     "astype": unary(dtype="float64"),
     "wrap_param": unary(dtype="float64"),
     **{name: binary() for name in ("add", "subtract", "multiply", "divide", "log_add_exp", "atan2")},
-    **{name: binary(distinct, lambda rng, *s: distinct(rng, *s) + 0.05) for name in ("maximum", "minimum")},
+    **{name: binary(distinct, lambda rng, *s: distinct(rng, *s) + 0.037) for name in ("maximum", "minimum")},
     "power": binary(positive),
     "mod": binary(lambda rng, *s: positive(rng, *s, low=0.55, high=0.85), lambda rng, *s: positive(rng, *s, low=0.3, high=0.5)),
     "floor_mod": binary(lambda rng, *s: positive(rng, *s, low=0.55, high=0.85), lambda rng, *s: positive(rng, *s, low=0.3, high=0.5)),
@@ -201,7 +201,7 @@ CASES: dict[str, Callable[[Rng], Iterator[Case]]] = {
         lambda rng: Case([(floats(rng, 2, 3, 4), floats(rng, 2, 4, 5), floats(rng, 5))], {"subscripts": "bij,bjk,k->b"}),
         lambda rng: Case([(floats(rng, 3, 4),)], {"subscripts": "ij->i"}),
         lambda rng: Case([(floats(rng, 3, 3),)], {"subscripts": "ii->i"}),
-        lambda rng: Case([(floats(rng, 2, 3), floats(rng, 4, 3, 2))], {"subscripts": "...j,...jk->...k"}),
+        lambda rng: Case([(floats(rng, 1, 3), floats(rng, 4, 3, 2))], {"subscripts": "...j,...jk->...k"}),
     ),
     **{name: reduction() for name in ("sum", "mean", "variance", "prod")},
     "std": listed(lambda rng: Case([distinct(rng, 3, 4)], {"axis": 1}), lambda rng: Case([distinct(rng, 2, 3, 2)], {"axis": [0, 2]})),
@@ -221,7 +221,7 @@ CASES: dict[str, Callable[[Rng], Iterator[Case]]] = {
     "topk": listed(lambda rng: Case([distinct(rng, 3, 5)], {"k": 2}), lambda rng: Case([distinct(rng, 3, 5)], {"k": 2, "ret_type": "values"})),
     "median": listed(lambda rng: Case([distinct(rng, 3, 5)]), lambda rng: Case([distinct(rng, 3, 5)], {"axis": 1})),
     **{f"nn.{name}": unary() for name in ("relu", "gelu", "gelu_tanh", "silu", "selu", "leakyrelu", "softplus", "dropout")},
-    "nn.relu6": unary(lambda rng, *s: floats(rng, *s, low=1.0, high=8.0) + 0.01),
+    "nn.relu6": unary(lambda rng, *s: np.asarray(floats(rng, *s, low=1.0, high=8.0) + 0.01)),
     "nn.prelu": listed(lambda rng: Case([floats(rng, 2, 3, 4), floats(rng, 3)]), lambda rng: Case([floats(rng, 2, 3), floats(rng, 1)])),
     "nn.attention": attention,
     "nn.attention_bias": attention,
@@ -268,16 +268,7 @@ CASES: dict[str, Callable[[Rng], Iterator[Case]]] = {
     },
     "image.grid_sample": listed(lambda rng: Case([floats(rng, 1, 2, 4, 5), floats(rng, 1, 2, 3, 3, low=0.31, high=0.77)])),
     "image.affine_grid": listed(lambda rng: Case([floats(rng, 2, 2, 3), (3, 4)])),
-    "image.resize2d": lambda rng: (
-        Case([floats(rng, 1, 2, 4, 5), (7, 3)], {"method": method}) for method in ("linear", "nearest_neighbor", "cubic")
-    ),
     "image.resize3d": listed(lambda rng: Case([floats(rng, 1, 1, 3, 4, 2), (2, 5, 3)])),
-    "vision.roi_align": listed(
-        lambda rng: Case(
-            [floats(rng, 1, 2, 6, 6), np.array([[0.0, 0.7, 0.9, 4.3, 4.1]])],
-            {"pooled_size": (2, 2), "spatial_scale": 1.0, "sample_ratio": 2},
-        )
-    ),
     "dequantize": listed(lambda rng: Case([rng.integers(-5, 5, (3, 4)).astype("int8"), positive(rng), np.array(1, "int8")], {"out_dtype": "float64"})),
     "builtin.stop_lift_params": unary(),
     "grad.start_checkpoint": unary(),

@@ -57,7 +57,7 @@ macro_rules! resize_op {
 
 /// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
-    resize_op!("resize2d", 2, "NCHW", "round").gradient_from_te(),
+    resize_op!("resize2d", 2, "NCHW", "round"),
     resize_op!("resize3d", 3, "NCDHW", "").gradient_from_te(),
 ];
 

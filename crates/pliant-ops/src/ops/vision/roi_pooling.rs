@@ -38,8 +38,7 @@ pub static DECLS: &[OpDecl] = &[
     .errors(
         "`data` does not have 4 dims, `rois` does not have 5 columns, the image of a region is out of range, or `spatial_scale` \
         is not positive",
-    )
-    .gradient_from_te(),
+    ),
     OpDecl::new(
         "relax.vision.roi_pool",
         infer,
