@@ -20,14 +20,27 @@ use crate::relax::function::{Function, global_types, signature_of, wrap_func};
 use crate::relax::function_build_order::build_order;
 use crate::relax::function_owner::FuncOwner;
 use crate::relax::keep_functions_alive::RetainedOwners;
+use crate::relax::normal_form::is_in_normal_form;
 use crate::relax::value_conversion::attr_object;
 use crate::tir::prim_func_objects::PrimFuncObjects;
+use crate::tvm_compatibility;
 
 /// A module: a mutable table of functions by global name. The functions are immutable, and several modules may share them.
 #[pyclass(frozen, module = "pliant.ir", weakref, mapping)]
 pub struct IRModule {
     module: Mutex<ir::IRModule>,
     owners: RetainedOwners,
+    problems: InputProblems,
+}
+
+/// Violations of TVM's rules in the functions from which a module was created. Recorded only if `import tvm` is Pliant; otherwise,
+/// invalid functions are rejected, and others are normalized.
+#[derive(Default)]
+struct InputProblems {
+    /// The error of a function that is not valid. The module then has no functions.
+    rejected: Option<String>,
+    /// The names of the functions that were not in normal form.
+    unnormalized: Vec<String>,
 }
 
 impl IRModule {
@@ -39,7 +52,18 @@ impl IRModule {
     /// Wraps a module as a Python object that keeps the given function owners ([`FuncOwner`]) alive. Python objects for parts of
     /// these functions then stay valid.
     pub fn with_owners(module: ir::IRModule, owners: RetainedOwners) -> IRModule {
-        IRModule { module: Mutex::new(module), owners }
+        IRModule { module: Mutex::new(module), owners, problems: InputProblems::default() }
+    }
+
+    /// Checks that all functions from which the module was created are part of it.
+    ///
+    /// # Errors
+    /// The error of a function that is not valid.
+    pub fn check_complete(&self) -> Result<()> {
+        match &self.problems.rejected {
+            Some(error) => Err(Error::Value(error.clone())),
+            None => Ok(()),
+        }
     }
 
     /// Returns the owners ([`FuncOwner`]) of the module's functions, which this object keeps alive.
@@ -119,7 +143,8 @@ impl IRModule {
             .map(|(name, func)| Ok((Arc::from(global_name(&name)?), func)))
             .collect();
         let entries = entries?;
-        for (name, func) in entries.iter().zip(build_functions(&entries)?) {
+        let (built, problems) = build_checked(&entries)?;
+        for (name, func) in entries.iter().zip(built) {
             module.insert(name.0.clone(), func);
         }
         let owners = RetainedOwners::default();
@@ -129,7 +154,7 @@ impl IRModule {
         if let Some(attrs) = attrs.filter(|a| !a.is_none()) {
             set_attrs(&mut module.attrs, attrs, None)?;
         }
-        Ok(IRModule::with_owners(module, owners))
+        Ok(IRModule { problems, ..IRModule::with_owners(module, owners) })
     }
 
     /// Creates a module with one function. Its name is `main` unless it has a global symbol.
@@ -137,10 +162,11 @@ impl IRModule {
     fn from_expr(func: &Bound<'_, PyAny>) -> Result<Self> {
         let name: String = func.getattr("__name__")?.extract()?;
         let mut module = ir::IRModule::new();
-        module.insert(name, named_func(func, GlobalTypes::default)?);
+        let (built, problems) = build_checked(&[(name.clone().into(), func.clone())])?;
+        built.into_iter().for_each(|built| module.insert(name.clone(), built));
         let owners = RetainedOwners::default();
         owners.retain_object(func, &module);
-        Ok(IRModule::with_owners(module, owners))
+        Ok(IRModule { problems, ..IRModule::with_owners(module, owners) })
     }
 
     fn __getitem__<'py>(
@@ -416,6 +442,28 @@ fn build_functions(entries: &[(Arc<str>, Bound<'_, PyAny>)]) -> Result<Vec<ir::B
     Ok(built.into_iter().flatten().collect())
 }
 
+/// Builds functions, and records violations of TVM's rules if `import tvm` is Pliant.
+fn build_checked(
+    entries: &[(Arc<str>, Bound<'_, PyAny>)],
+) -> Result<(Vec<ir::BaseFunc>, InputProblems)> {
+    if !tvm_compatibility::is_enabled() {
+        return Ok((build_functions(entries)?, InputProblems::default()));
+    }
+    let in_normal_form = |func: &Bound<'_, PyAny>| match func.cast::<Function>() {
+        Ok(func) => is_in_normal_form(&func.as_super().get().node),
+        Err(_) => true,
+    };
+    let unnormalized = entries.iter().filter(|(_, func)| !in_normal_form(func));
+    let unnormalized = unnormalized.map(|(name, _)| name.to_string()).collect();
+    match build_functions(entries) {
+        Ok(built) => Ok((built, InputProblems { rejected: None, unnormalized })),
+        Err(Error::Value(error)) => {
+            Ok((Vec::new(), InputProblems { rejected: Some(error), unnormalized }))
+        }
+        Err(other) => Err(other),
+    }
+}
+
 fn unknown_function(module: &ir::IRModule, name: &str) -> Error {
     let known: Vec<&str> = module.functions.keys().map(|k| &**k).collect();
     Error::Key(format!("the module has no function '{name}' (it has: {})", known.join(", ")))
@@ -479,6 +527,16 @@ pub fn verify_module(module: &Bound<'_, IRModule>) -> Result<Vec<String>> {
     let module = module.get().snapshot();
     let problems = ir::verify::verify_module(&module, pliant_ops::registry());
     Ok(problems.iter().map(ToString::to_string).collect())
+}
+
+/// The violations of TVM's rules in the functions from which a module was created, one line each. Empty unless `import tvm` is
+/// Pliant.
+#[pyfunction]
+pub fn module_input_problems(module: &Bound<'_, IRModule>) -> Vec<String> {
+    let InputProblems { rejected, unnormalized } = &module.get().problems;
+    let unnormalized =
+        unnormalized.iter().map(|name| format!("the function '{name}' is not in normal form"));
+    rejected.iter().cloned().chain(unnormalized).collect()
 }
 
 /// The violations of the IR's rules in a function, one line each. Names of other functions in the module are not

@@ -1,7 +1,7 @@
 //! Parses script texts and decorated Python functions, with the same parser as files.
 
 use pliant_diag::{Diagnostic, SourceFile};
-use pliant_ir::BaseFunc;
+use pliant_ir::{AttrValue, BaseFunc};
 use pliant_ir::attr_names::GLOBAL_SYMBOL;
 use pliant_ops::te::{self, BinOp, ExprKind};
 use pliant_script::{HostEnv, HostMacro, HostSym, HostSymOp, HostValue, Parsed};
@@ -15,6 +15,7 @@ use crate::relax::classes::Expr as RelaxExpr;
 use crate::relax::detached_expr::Node;
 use crate::relax::function::{Function, ir_function};
 use crate::relax::operators::OpFunction;
+use crate::relax::value_conversion::attr_value;
 use crate::runtime::array_import::{borrow_tensor, parse_dtype};
 use crate::source_texts::{add_source, with_sources};
 use crate::te::prim_func::PrimFunc;
@@ -50,7 +51,16 @@ impl HostEnv for PyEnv<'_> {
         }
     }
 
-    fn refines_result_types(&self) -> bool {
+    fn function_text(&self, text: &str) -> Option<String> {
+        let code = std::ffi::CString::new(text).ok()?;
+        let value = self.names.py().eval(&code, Some(&self.globals), Some(&self.names)).ok()?;
+        match attr_value(&value).ok()? {
+            AttrValue::Str(text) if value.is_callable() => Some(text.to_string()),
+            _ => None,
+        }
+    }
+
+    fn follows_tvm(&self) -> bool {
         tvm_compatibility::is_enabled()
     }
 }

@@ -19,8 +19,16 @@ pub trait HostEnv {
     /// The text of the Python exception.
     fn eval(&self, text: &str) -> Result<HostValue, String>;
 
-    /// Whether the type of a function's result replaces the declared type if it is a subtype, as in TVM.
-    fn refines_result_types(&self) -> bool {
+    /// The value of an attribute that is a Python function, as text: an index map such as `lambda i, j: (j, i)`. `None` if the
+    /// expression `text` is not such a function.
+    fn function_text(&self, _text: &str) -> Option<String> {
+        None
+    }
+
+    /// Whether the parser follows TVM where Pliant differs: the type of a function's result replaces the declared type if it is a
+    /// subtype, parameters must have types, results of calls must be bound to names, the calls of packed functions whose results
+    /// have names must state their types, and `R.output` must be the last statement of its block.
+    fn follows_tvm(&self) -> bool {
         false
     }
 }

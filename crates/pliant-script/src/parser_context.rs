@@ -90,9 +90,9 @@ impl<'s> ParseContext<'s> {
         self.text.get(range.start as usize..range.end as usize).unwrap_or("")
     }
 
-    /// Whether the types of results replace declared types; see [`HostEnv::refines_result_types`].
-    pub fn refines_result_types(&self) -> bool {
-        self.env.get().refines_result_types()
+    /// Whether the parser follows TVM; see [`HostEnv::follows_tvm`].
+    pub fn follows_tvm(&self) -> bool {
+        self.env.get().follows_tvm()
     }
 
     /// Calls `work` with `env`, the environment in which a macro is defined, in place of the current environment.
@@ -127,6 +127,11 @@ impl<'s> ParseContext<'s> {
                 format!("cannot evaluate the Python expression `{}`: {message}", first_line(text)),
             )
         })
+    }
+
+    /// The text of the Python function in a range, as for [`HostEnv::function_text`].
+    pub fn function_text(&self, range: Range) -> Option<String> {
+        self.env.get().function_text(self.slice(range))
     }
 
     /// The path of the module or module member of the script language to which a name refers; `None` for other names.

@@ -1350,6 +1350,10 @@ def interpret(module: IRModule, func: str, *args: Any) -> Any:
     """Runs a function of a module in the reference interpreter. The function may call registered
     packed functions. Raises `VMError` if the run fails."""
 
+def module_input_problems(module: IRModule) -> list[str]:
+    """The violations of TVM's rules in the functions from which a module was created, one line each.
+    Empty unless `import tvm` is Pliant."""
+
 def set_tvm_compatibility(enabled: bool) -> None:
     """Enables or disables TVM's behaviour where Pliant's own API differs. `pliant.tvm.install` and `uninstall` call this
     function."""

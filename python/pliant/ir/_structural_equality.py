@@ -46,6 +46,34 @@ def _with_equal_visibility(mod: Any, other: Any) -> Any:
     return result
 
 
+# Attributes that passes and front ends of some versions of TVM set, and others do not.
+_VERSION_DEPENDENT_ATTRS = ("relax.force_pure", "vm_shape_lowered", "Primitive")
+
+
+def _with_equal_attrs(mod: Any, other: Any) -> Any:
+    """Removes version-dependent attributes that only functions of one of two modules have, if ``import tvm`` is Pliant."""
+    from pliant.tvm._finder import is_installed
+
+    if not is_installed():
+        return mod
+    others = {var.name_hint: func for var, func in other.functions_items()}
+    changed = {}
+    for var, func in mod.functions_items():
+        match = others.get(var.name_hint)
+        if isinstance(func, _relax.Function) and isinstance(match, _relax.Function):
+            extra = [key for key in _VERSION_DEPENDENT_ATTRS if key in func.attrs and key not in match.attrs]
+            for key in extra:
+                func = func.without_attr(key)
+            if extra:
+                changed[var.name_hint] = func
+    if not changed:
+        return mod
+    result = mod.clone()
+    for name, func in changed.items():
+        result.update_func(_relax.GlobalVar(name), func)
+    return result
+
+
 def _with_equal_names(mod: Any, other: Any) -> Any:
     """Renames private functions of a module to the names of the corresponding functions of another module, if ``import tvm`` is
     Pliant. The names of private functions have no meaning, and versions of TVM differ in how passes name new functions.
@@ -118,6 +146,7 @@ class _Comparison:
         if isinstance(lhs, _core.IRModule) and isinstance(rhs, _core.IRModule):
             lhs = _with_equal_names(lhs, rhs)
             lhs, rhs = _with_equal_visibility(lhs, rhs), _with_equal_visibility(rhs, lhs)
+            lhs, rhs = _with_equal_attrs(lhs, rhs), _with_equal_attrs(rhs, lhs)
         return _core.structural_difference(lhs, rhs)
 
     def _mappings(self, lhs: Mapping[Any, Any], rhs: Mapping[Any, Any]) -> str | None:

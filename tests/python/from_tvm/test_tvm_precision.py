@@ -173,3 +173,86 @@ def test_fuse_tir_merges_public_primitive_functions_and_removes_their_parts() ->
     found = relax.transform.FuseTIR()(Module)
     assert {var.name_hint for var in found.get_global_vars()} == {"group", "main"}
     assert isinstance(found["group"], tir.PrimFunc)
+
+
+def test_functions_that_are_not_in_normal_form(installed: None) -> None:
+    x, y = tensor((2,)), tensor((2,))
+    nested = relax.BindingBlock([relax.VarBinding(y, relax.op.add(x, relax.op.add(x, x)))])
+    module = pliant.IRModule({"main": relax.Function([x], relax.SeqExpr([nested], y), relax.TensorStructInfo((2,), "float32"))})
+    assert not relax.analysis.well_formed(module)
+    assert relax.analysis.well_formed(module, check="pliant")
+    assert relax.analysis.well_formed(relax.transform.Normalize()(module))
+
+
+def test_modules_of_invalid_functions(installed: None) -> None:
+    x, y = tensor((2,)), tensor((2,))
+    block = relax.BindingBlock([relax.VarBinding(y, relax.op.add(x, tensor((2,))))])
+    func = relax.Function([x], relax.SeqExpr([block], y), relax.TensorStructInfo((2,), "float32"))
+    module = pliant.IRModule({"main": func})
+    assert not relax.analysis.well_formed(module)
+    with pytest.raises(ValueError, match="neither a parameter"):
+        relax.transform.Normalize()(module)
+    with pytest.raises(ValueError, match="neither a parameter"):
+        pliant.compile(module)
+
+
+def test_invalid_functions_are_rejected_by_pliant() -> None:
+    x, y = tensor((2,)), tensor((2,))
+    block = relax.BindingBlock([relax.VarBinding(y, relax.op.add(x, tensor((2,))))])
+    func = relax.Function([x], relax.SeqExpr([block], y), relax.TensorStructInfo((2,), "float32"))
+    with pytest.raises(ValueError, match="neither a parameter"):
+        pliant.IRModule({"main": func})
+
+
+def test_unused_results_are_rejected(installed: None) -> None:
+    with pytest.raises(pliant.error.ScriptError, match="the result of this call is not used"):
+
+        @R.function
+        def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            R.add(x, x)
+            return x
+
+
+def test_output_ends_a_dataflow_block(installed: None) -> None:
+    with pytest.raises(pliant.error.ScriptError, match="must be the last statement"):
+
+        @R.function
+        def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            with R.dataflow():
+                gv = R.add(x, x)
+                R.output(gv)
+                lv = R.add(gv, x)
+            return gv
+
+
+def test_outputs_are_variables_of_their_block(installed: None) -> None:
+    with pytest.raises(pliant.error.ScriptError, match="'y' is not a variable of this dataflow block"):
+
+        @R.function
+        def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            y = R.add(x, x)
+            with R.dataflow():
+                gv = R.add(y, x)
+                R.output(y, gv)
+            return gv
+
+
+def test_types_of_tensors_have_the_data_type_float32_by_default() -> None:
+    assert relax.TensorStructInfo((2,)).dtype == ""
+    pliant.tvm.install()
+    try:
+        assert relax.TensorStructInfo((2,)).dtype == "float32"
+        assert relax.TensorStructInfo((2,), None).dtype == "" and R.Tensor((2,)).dtype == ""
+    finally:
+        pliant.tvm.uninstall()
+
+
+def test_index_maps_are_python_functions() -> None:
+    def swap(i: int, j: int) -> tuple[int, int]:
+        return (j, i)
+
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((3, 2), "float32"):
+        return R.layout_transform(x, index_map=swap)
+
+    assert_structural_equal(main.ret_struct_info, relax.TensorStructInfo((3, 2), "float32"))

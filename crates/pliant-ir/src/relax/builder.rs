@@ -208,6 +208,13 @@ impl<'r> FunctionBuilder<'r> {
         self.frame().open_block = None;
     }
 
+    /// The variables that the open block binds.
+    pub fn open_block_vars(&self) -> Vec<Var> {
+        let open = self.frames.last().and_then(|f| f.open_block);
+        let bindings = open.into_iter().flat_map(|b| &self.func.block(b).bindings);
+        bindings.map(|binding| binding.var).collect()
+    }
+
     /// Whether a dataflow block is open.
     pub fn in_dataflow(&self) -> bool {
         let open = self.frames.last().and_then(|f| f.open_block);

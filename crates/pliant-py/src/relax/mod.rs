@@ -29,6 +29,7 @@ pub mod function_owner;
 pub mod keep_functions_alive;
 pub mod lower_expr;
 pub mod lower_func;
+pub mod normal_form;
 pub mod operator_call_check;
 pub mod operators;
 pub mod struct_info;

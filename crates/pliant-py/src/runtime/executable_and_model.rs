@@ -266,6 +266,7 @@ pub fn compile_module(
     kwargs: &Bound<'_, PyDict>,
 ) -> Result<Executable> {
     let options = compile_options(py, kwargs)?;
+    module.get().check_complete()?;
     let module = module.get().snapshot();
     let compiled = run_detached(py, || {
         let _compiling = CompileGuard::begin();

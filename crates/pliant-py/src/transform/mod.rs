@@ -31,7 +31,10 @@ pub fn apply_pass(
 ) -> Result<IRModule> {
     let py = one.py();
     let (module, owners) = match module.cast::<IRModule>() {
-        Ok(module) => (module.get().snapshot(), module.get().owners().clone()),
+        Ok(module) => {
+            module.get().check_complete()?;
+            (module.get().snapshot(), module.get().owners().clone())
+        }
         Err(_) => {
             return Err(Error::Type(format!(
                 "a pass takes an IRModule, not {} (help: IRModule.from_expr(func) creates a module from a function)",

@@ -284,7 +284,7 @@ impl<'p, 's> FuncParser<'p, 's> {
 
     /// The declared result type `want`, or the more precise type of the result if the host program asks for it.
     fn refined_return(&mut self, want: Type, result: IrExpr) -> Type {
-        if !self.cx.refines_result_types() {
+        if !self.cx.follows_tvm() {
             return want;
         }
         let inferred = self.inferred_return(result);

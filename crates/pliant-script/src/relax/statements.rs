@@ -428,9 +428,28 @@ impl<'s> FuncParser<'_, 's> {
                 ));
             }
         };
+        self.reject_unused_value(e, value)?;
         self.b.set_span(self.cx.span(e.range));
         self.b.emit_named(value, "_");
         Ok(())
+    }
+
+    /// Rejects a call whose result is not bound to a name, if the parser follows TVM and the call has a result.
+    fn reject_unused_value(&self, e: &Expr<'s>, value: IrExpr) -> Res<()> {
+        let has_result = match self.b.func().ty(value) {
+            TypeData::Tuple(fields) => !fields.is_empty(),
+            TypeData::Any => false,
+            _ => true,
+        };
+        if !self.cx.follows_tvm() || !has_result {
+            return Ok(());
+        }
+        Err(self.error_help(
+            ErrorKind::Structure,
+            e.range,
+            "the result of this call is not used",
+            "bind it to a name; _ = R.add(x, y) discards it",
+        ))
     }
 
     fn func_attr(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<()> {
@@ -543,7 +562,7 @@ impl<'s> FuncParser<'_, 's> {
             return Err(self.error(ErrorKind::Dataflow, stmt.range, error.message));
         }
         let mark = self.open_scope();
-        let flow = self.stmts(body);
+        let flow = self.check_last_output(body).and_then(|()| self.stmts(body));
         self.b.end_dataflow();
         // After the block, outputs, symbols and broken names stay visible. Other variables are hidden.
         for (name, local) in self.close_scope(mark) {
@@ -559,6 +578,26 @@ impl<'s> FuncParser<'_, 's> {
         flow.map(|_| ())
     }
 
+    /// Checks that no statement follows `R.output`, if the parser follows TVM.
+    fn check_last_output(&self, body: &[Stmt<'s>]) -> Res<()> {
+        let is_output = |stmt: &Stmt<'s>| match &stmt.kind {
+            StmtKind::Expr(e) => {
+                let call = e.as_call();
+                call.is_some_and(|call| self.construct(&call.func) == Some(RelaxName::Output))
+            }
+            _ => false,
+        };
+        let Some(first) = body.iter().position(is_output) else { return Ok(()) };
+        match body.get(first + 1) {
+            Some(next) if self.cx.follows_tvm() => Err(self.error(
+                ErrorKind::Dataflow,
+                next.range,
+                "R.output must be the last statement of its dataflow block",
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Parses `R.output(x, y)`, which lists the outputs of a dataflow block.
     fn output(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<()> {
         if !self.b.in_dataflow() {
@@ -568,6 +607,7 @@ impl<'s> FuncParser<'_, 's> {
                 "R.output is only allowed in a dataflow block",
             ));
         }
+        let own_vars = self.cx.follows_tvm().then(|| self.b.open_block_vars());
         for arg in &call.args {
             let Some(name) = arg.as_name() else {
                 return Err(self.error(
@@ -586,8 +626,10 @@ impl<'s> FuncParser<'_, 's> {
                 None => return Err(self.unknown_name(name, arg.range)),
             };
             match var {
-                Some(v) => self.b.mark_output(v),
-                None => {
+                Some(v) if own_vars.as_ref().is_none_or(|own| own.contains(&v)) => {
+                    self.b.mark_output(v)
+                }
+                _ => {
                     let message = format!("'{name}' is not a variable of this dataflow block");
                     return Err(self.error(ErrorKind::Dataflow, arg.range, message));
                 }

@@ -277,6 +277,11 @@ impl<'s> FuncParser<'_, 's> {
                         _ => {}
                     }
                 }
+                if matches!(other, Val::Other(_))
+                    && let Some(text) = self.cx.function_text(range)
+                {
+                    return Ok(AttrValue::Str(text.into()));
+                }
                 let what = match other {
                     Val::Sym(..) => "a symbolic integer".to_string(),
                     v => v.describe(),

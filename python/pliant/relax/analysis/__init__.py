@@ -278,7 +278,7 @@ def check_well_formed(obj: IRModule | Function, check_struct_info: bool = True, 
 
 def _problems_for_tvm(mod: IRModule) -> list[str]:
     """Returns the violations of the rules that only TVM has."""
-    problems = []
+    problems = _core.module_input_problems(mod)
     for var, func in mod.functions_items():
         symbol = func.attrs.get("global_symbol", var.name_hint)
         if symbol != var.name_hint:

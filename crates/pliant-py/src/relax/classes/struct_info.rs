@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pliant_ir::DType;
 use pliant_ops::te;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyString, PyTuple};
 
 use crate::error::{Error, Result};
 use crate::relax::classes::{Expr, wrap};
@@ -15,6 +15,7 @@ use crate::relax::value_conversion::{sinfo, sinfo_list};
 use crate::runtime::array_import::parse_dtype;
 use crate::tir::prim_expr::{prim_list, tuple_of};
 use crate::tir::scalar_expr_classes::wrap as wrap_prim;
+use crate::tvm_compatibility;
 
 /// The static type of a graph-level value.
 #[pyclass(subclass, frozen, module = "pliant.relax", weakref)]
@@ -140,6 +141,34 @@ impl ShapeStructInfo {
     }
 }
 
+/// The argument `dtype` of [`TensorStructInfo`]. If it is omitted, the data type is unknown, or float32 as in TVM if `import tvm` is
+/// Pliant.
+enum DTypeArgument<'py> {
+    Omitted,
+    Given(Bound<'py, PyAny>),
+}
+
+impl<'py> DTypeArgument<'py> {
+    /// The data type as a Python object; `None` if it is unknown.
+    fn value(self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        match self {
+            DTypeArgument::Given(dtype) => Some(dtype).filter(|dtype| !dtype.is_none()),
+            DTypeArgument::Omitted if tvm_compatibility::is_enabled() => {
+                Some(PyString::new(py, "float32").into_any())
+            }
+            DTypeArgument::Omitted => None,
+        }
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for DTypeArgument<'py> {
+    type Error = std::convert::Infallible;
+
+    fn extract(dtype: pyo3::Borrowed<'a, 'py, PyAny>) -> std::result::Result<Self, Self::Error> {
+        Ok(DTypeArgument::Given(dtype.to_owned()))
+    }
+}
+
 /// The type of a tensor, with its shape, rank and data type as far as they are known.
 #[pyclass(extends = StructInfo, frozen, module = "pliant.relax")]
 pub struct TensorStructInfo;
@@ -147,14 +176,17 @@ pub struct TensorStructInfo;
 #[pymethods]
 impl TensorStructInfo {
     #[new]
-    #[pyo3(signature = (shape=None, dtype=None, vdevice=None, ndim=-1))]
+    #[pyo3(signature = (shape=None, dtype=DTypeArgument::Omitted, vdevice=None, ndim=-1), text_signature = "(shape=None, dtype=None, vdevice=None, ndim=-1)")]
     fn new(
+        py: Python<'_>,
         shape: Option<&Bound<'_, PyAny>>,
-        dtype: Option<&Bound<'_, PyAny>>,
+        dtype: DTypeArgument<'_>,
         vdevice: Option<&Bound<'_, PyAny>>,
         ndim: i64,
     ) -> Result<PyClassInitializer<Self>> {
         let _ = vdevice;
+        let dtype = dtype.value(py);
+        let dtype = dtype.as_ref();
         Ok(info_init(tensor_info(shape, dtype, ndim)?).add_subclass(TensorStructInfo))
     }
 
