@@ -32,8 +32,8 @@ mod _core {
     use crate::analyzer::{Analyzer, ConstIntBound, ConstraintScope, ModularSet};
     #[pymodule_export]
     use crate::ir_module::{
-        IRModule, highlight_script, module_input_problems, recursive_groups,
-        structural_difference, structural_hash, verify_function, verify_module,
+        IRModule, highlight_script, module_input_problems, recursive_groups, structural_difference,
+        structural_hash, verify_function, verify_module,
     };
     #[pymodule_export]
     use crate::onnx_file::{OnnxFile, OnnxValueInfo};

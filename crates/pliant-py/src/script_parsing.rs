@@ -1,8 +1,8 @@
 //! Parses script texts and decorated Python functions, with the same parser as files.
 
 use pliant_diag::{Diagnostic, SourceFile};
-use pliant_ir::{AttrValue, BaseFunc};
 use pliant_ir::attr_names::GLOBAL_SYMBOL;
+use pliant_ir::{AttrValue, BaseFunc};
 use pliant_ops::te::{self, BinOp, ExprKind};
 use pliant_script::{HostEnv, HostMacro, HostSym, HostSymOp, HostValue, Parsed};
 use pyo3::prelude::*;

@@ -37,7 +37,9 @@ pub fn is_in_normal_form(func: &NodeRef) -> bool {
     true
 }
 
-fn operands<'n>(nodes: impl IntoIterator<Item = &'n NodeRef>) -> impl Iterator<Item = (Role, NodeRef)> {
+fn operands<'n>(
+    nodes: impl IntoIterator<Item = &'n NodeRef>,
+) -> impl Iterator<Item = (Role, NodeRef)> {
     nodes.into_iter().map(|node| (Role::Operand, node.clone()))
 }
 

@@ -23,7 +23,7 @@ struct Dim {
     block: Option<usize>,
 }
 
-/// The order of a tensor's dims. A dim is one letter. It may be blocked into an outer dim, an upper-case letter, and an inner dim,
+/// The order of a tensor's dims. A dim is one letter. It may be blocked into an outer dim, the upper-case letter, and an inner dim,
 /// a size and the lower-case letter: in `NCHW16c`, element `i` of `C` is element `i % 16` of block `i // 16`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {

@@ -141,8 +141,8 @@ impl ShapeStructInfo {
     }
 }
 
-/// The argument `dtype` of [`TensorStructInfo`]. If it is omitted, the data type is unknown, or float32 as in TVM if `import tvm` is
-/// Pliant.
+/// The argument `dtype` of [`TensorStructInfo`]. If it is omitted, the data type is unknown, or float32 as in TVM if `import tvm`
+/// is Pliant.
 enum DTypeArgument<'py> {
     Omitted,
     Given(Bound<'py, PyAny>),
