@@ -12,6 +12,7 @@ import pytest
 import pliant
 from pliant import tir
 from pliant.script import tir as T
+from pliant.testing import interpret
 from pliant.tir import Schedule, ScheduleError
 
 SIZES = [0, 1, 3, 4, 16, 17, 33, 64]
@@ -273,6 +274,17 @@ def test_traces_replay(func: Any, steps: Callable[[Schedule], None]) -> None:
     exec(str(sch.trace), names)  # noqa: S102
     names["apply_trace"](printed)
     assert printed.mod.script() == sch.mod.script()
+
+
+def test_the_interpreter_does_not_evaluate_axes_without_values() -> None:
+    sch = Schedule(matmul)
+    i, j, l = sch.get_loops(sch.get_block("C"))
+    sch.reorder(l, j, i)
+    sch.fuse(j, i)
+    assert "// n" in sch.mod.script()
+    c = np.zeros((0, 2), np.float32)
+    interpret(sch.mod, np.zeros((0, 1), np.float32), np.zeros((1, 2), np.float32), c)
+    assert c.shape == (0, 2)
 
 
 def test_a_tile_is_kept_in_a_small_buffer_without_conditions() -> None:

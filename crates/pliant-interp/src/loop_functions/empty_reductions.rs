@@ -52,14 +52,23 @@ impl LoopFrame<'_, '_, '_> {
     /// Runs the init statement of a block if it has an empty reduction axis and its spatial axes are in range.
     fn run_block_init(&mut self, block: &BlockData) -> Result<()> {
         let Some(init) = block.init else { return Ok(()) };
-        let mut empty = false;
+        let (mut is_empty_reduction, mut ranges) = (false, Vec::with_capacity(block.iters.len()));
         for iter in &block.iters {
             let (min, extent) = (self.eval(iter.min)?.int()?, self.eval(iter.extent)?.int()?);
+            match iter.kind {
+                IterKind::Reduce => is_empty_reduction |= extent <= 0,
+                // The binding may divide by the extent.
+                _ if extent <= 0 => return Ok(()),
+                _ => {}
+            }
+            ranges.push((min, extent));
+        }
+        if !is_empty_reduction {
+            return Ok(());
+        }
+        for (iter, (min, extent)) in block.iters.iter().zip(ranges) {
             let value = match iter.kind {
-                IterKind::Reduce => {
-                    empty |= extent <= 0;
-                    min
-                }
+                IterKind::Reduce => min,
                 _ => self.eval(iter.binding)?.int()?,
             };
             let inside = value >= min && i128::from(value) < i128::from(min) + i128::from(extent);
@@ -68,6 +77,6 @@ impl LoopFrame<'_, '_, '_> {
             }
             self.vars.insert(iter.var, Val::Int(value));
         }
-        if empty { self.stmt(init) } else { Ok(()) }
+        self.stmt(init)
     }
 }
