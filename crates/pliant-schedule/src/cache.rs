@@ -1,38 +1,18 @@
 //! `cache_read` and `cache_write` let a block access a copy of a buffer in another memory scope. `set_scope` changes the memory
 //! scope of a buffer.
 
-use pliant_ir::tir::{
-    BlockData, Buffer, Expr, ExprData, IterKind, IterVar, PrimFunc, Scope, Stmt, StmtData, Var,
-};
+use pliant_ir::tir::{BlockData, Buffer, Expr, ExprData, PrimFunc, Scope, Stmt, StmtData};
 use pliant_tir::statement_traversal::{ExprRewriter, children, map_stmts};
 
-use crate::buffers::{add_temporary, is_parameter};
+use crate::buffers::{add_temporary, buffer_at, is_parameter};
 use crate::compute_at::store_axes;
 use crate::dependences::leaves;
 use crate::error::Step;
 use crate::loop_tree::{
     add_block, blocks_in, find_block, fresh_block_name, loads_of, outermost_statement,
-    path_to_block, read_buffers, replace, wrap_in_loops, written_buffers,
+    path_to_block, read_buffers, replace, written_buffers,
 };
-
-/// Returns the buffer at position `index` of `buffers`, the list of the buffers that a block reads or writes (`what`). Fails if the
-/// list is shorter.
-fn buffer_at(
-    f: &PrimFunc,
-    buffers: &[Buffer],
-    index: usize,
-    what: &str,
-    block: &str,
-) -> Step<Buffer> {
-    buffers.get(index).copied().ok_or_else(|| {
-        let names: Vec<&str> = buffers.iter().map(|&b| &*f.buffer(b).name).collect();
-        format!(
-            "the buffer index {index} is out of range: the block '{block}' {what} {} buffers ({})",
-            buffers.len(),
-            names.join(", ")
-        )
-    })
-}
+use crate::new_nest::NewNest;
 
 /// Copies the buffer at position `index` among the buffers that a block reads to a new buffer, from which the block then reads.
 /// Returns the name of the block that copies.
@@ -70,22 +50,23 @@ pub(crate) fn cache_write(
     index: usize,
     scope: Scope,
 ) -> Step<String> {
-    let (_, block) = find_block(f, name)?;
+    let (stmt, block) = find_block(f, name)?;
     let target = buffer_at(f, &written_buffers(f, &block), index, "writes", name)?;
+    let mut related = path_to_block(f, name)?;
+    related.extend(blocks_in(f, stmt).into_iter().map(|(s, _)| s));
     let others = blocks_in(f, f.body)
         .into_iter()
-        .filter(|(_, b)| *b.name != *name && written_buffers(f, b).contains(&target));
+        .filter(|(s, b)| !related.contains(s) && written_buffers(f, b).contains(&target));
     if let Some((_, other)) = others.into_iter().next() {
         return Err(format!(
             "the blocks '{name}' and '{}' both write the buffer '{}', but cache_write requires that only one block writes it; \
-             apply cache_write before decompose_reduction",
+             apply cache_write before decompose_reduction and blockize",
             other.name,
             f.buffer(target).name
         ));
     }
     check_overwrites(f, &block, target)?;
     let anchor = outermost_statement(f, name)?;
-    let (stmt, _) = find_block(f, name)?;
     let reads_inside =
         leaves(f, anchor).iter().any(|leaf| leaf.stmt != stmt && leaf.reads.contains(&target));
     if reads_inside {
@@ -190,29 +171,10 @@ pub(crate) fn replace_buffer(
 /// Creates loops around a block that copies the whole buffer `source` to `target`.
 fn copy_nest(f: &mut PrimFunc, name: &str, source: Buffer, target: Buffer) -> Stmt {
     let shape = f.buffer(source).shape.clone();
-    let (mut loops, mut iters): (Vec<(Var, Expr)>, Vec<IterVar>) = (Vec::new(), Vec::new());
-    for (dim, &extent) in shape.iter().enumerate() {
-        let (outer, axis) = (f.size_var(format!("ax{dim}")), f.size_var(format!("v{dim}")));
-        let (min, binding) = (f.int(0), f.var_expr(outer));
-        loops.push((outer, extent));
-        iters.push(IterVar { var: axis, min, extent, kind: IterKind::Spatial, binding });
-    }
-    let indices: Vec<Expr> = iters.iter().map(|it| f.var_expr(it.var)).collect();
-    let value = f.load(source, &indices);
-    let body = f.store(target, &indices, value);
-    let block = BlockData {
-        name: name.into(),
-        iters,
-        predicate: None,
-        reads: None,
-        writes: None,
-        allocs: Vec::new(),
-        init: None,
-        body,
-        annotations: Vec::new(),
-    };
-    let block = add_block(f, block);
-    wrap_in_loops(f, block, &loops)
+    let nest = NewNest::new(f, &shape);
+    let value = f.load(source, &nest.axes);
+    let body = f.store(target, &nest.axes, value);
+    nest.finish(f, name.into(), None, body)
 }
 
 /// Merges each sequence that is an item of another sequence into the outer one.

@@ -2,7 +2,7 @@
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
-    BinOp, Buffer, Expr, ExprData, Intrin, KernelCall, PrimFunc, Stmt, StmtData, Var,
+    BinOp, BlockData, Buffer, Expr, ExprData, Intrin, KernelCall, PrimFunc, Stmt, StmtData, Var,
 };
 use pliant_tir::accessed_region::{Accesses, DimRange, accessed_region, are_iterations_disjoint};
 use pliant_tir::index_arithmetic::conjuncts;
@@ -27,7 +27,7 @@ pub(crate) struct Leaf {
 }
 
 impl Leaf {
-    fn of(f: &PrimFunc, stmt: Stmt, name: String) -> Leaf {
+    pub fn of(f: &PrimFunc, stmt: Stmt, name: String) -> Leaf {
         let (mut reads, mut writes, mut calls) = (Vec::new(), Vec::new(), false);
         for_each_stmt(f, stmt, &mut |_, data| {
             if let StmtData::Store { buffer, .. } = data {
@@ -47,7 +47,7 @@ impl Leaf {
     }
 
     /// Whether the statement reads or writes one of the buffers.
-    fn touches(&self, buffers: &[Buffer]) -> bool {
+    pub fn touches(&self, buffers: &[Buffer]) -> bool {
         self.reads.iter().chain(&self.writes).any(|b| buffers.contains(b))
     }
 
@@ -360,10 +360,20 @@ pub(crate) fn check_iterations_independent(
     Ok(())
 }
 
-/// Whether the predicate of a block has a condition other than the bounds of the block's axes, so that the block may skip elements
-/// in the ranges of its axes.
+/// Whether a block may skip elements in the ranges of its axes, because the block, a block inside it or an `if` statement inside it
+/// has a condition other than the bounds of the block's own axes.
 pub(crate) fn skips_iterations(f: &PrimFunc, block: Stmt) -> bool {
-    let StmtData::Block(block) = f.stmt(block) else { return false };
+    let mut skips = false;
+    for_each_stmt(f, block, &mut |_, data| match data {
+        StmtData::Block(block) => skips |= has_other_conditions(f, block),
+        StmtData::If(..) => skips = true,
+        _ => {}
+    });
+    skips
+}
+
+/// Whether the predicate of a block has a condition other than the bounds of the block's axes.
+fn has_other_conditions(f: &PrimFunc, block: &BlockData) -> bool {
     let mut conditions = Vec::new();
     if let Some(predicate) = block.predicate {
         conjuncts(f, predicate, &mut conditions);

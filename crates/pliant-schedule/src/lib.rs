@@ -11,8 +11,12 @@
 //! | `compute_at` | `compute_at`, `reverse_compute_at` |
 //! | `cache` | `cache_read`, `cache_write`, `set_scope` |
 //! | `reductions` | `decompose_reduction`, `rfactor` |
+//! | `transform_layout`, `transform_block_layout`, `reindex`, `pad_einsum` | the primitives of these names |
+//! | `block_scope` | `get_producers`, `get_consumers`, `get_child_blocks` |
+//! | `block_primitives` | the methods of [`Schedule`] for the previous two rows |
+//! | `index_map` | maps of indices, and whether they are one-to-one |
 //! | `dependences` | which buffers statements read and write, and whether a block can be moved |
-//! | `loop_tree`, `buffers` | what the primitives share |
+//! | `loop_tree`, `new_nest`, `buffers` | what the primitives share |
 //!
 //! The names and the meaning are those of TVM's `tir.Schedule`.
 //!
@@ -40,20 +44,30 @@
 //! ```
 
 mod annotate;
+mod block_primitives;
+mod block_scope;
 mod buffers;
 mod cache;
 mod compute_at;
 mod dependences;
 mod error;
 mod fuse;
+mod index_map;
 mod inline;
 mod loop_kinds;
 mod loop_tree;
+mod new_nest;
+mod pad_einsum;
 mod reductions;
+mod reindex;
 mod reorder;
 mod schedule;
 mod split;
+mod transform_block_layout;
+mod transform_layout;
 
+pub use buffers::BufferSelector;
 pub use error::ScheduleError;
-pub use schedule::{Annotated, BlockRef, LoopRef, Schedule};
+pub use index_map::IndexMap;
+pub use schedule::{BlockRef, LoopOrBlock, LoopRef, Schedule};
 pub use split::Remainder;

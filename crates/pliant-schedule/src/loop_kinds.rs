@@ -7,8 +7,8 @@ use crate::buffers::is_parameter;
 use crate::dependences::check_iterations_independent;
 use crate::error::Step;
 use crate::loop_tree::{
-    blocks_in, find_loop, has_statements_outside_blocks, loads_of, non_spatial_axis, replace,
-    written_buffers,
+    find_loop, has_statements_outside_blocks, loads_of, non_spatial_axis, outermost_blocks_in,
+    replace, written_buffers,
 };
 
 /// Sets the kind of a serial loop: parallel, vectorized or unrolled.
@@ -52,7 +52,7 @@ fn check_independent(f: &PrimFunc, var: Var, kind: ForKind) -> Step<()> {
             kind.name()
         ));
     }
-    for (_, block) in blocks_in(f, old.body) {
+    for (_, block) in outermost_blocks_in(f, old.body) {
         let uses = |e| uses_any(f, e, &|v| v == var);
         if !block.iters.iter().any(|it| uses(it.binding)) && !recomputes_only(f, &block) {
             return Err(format!(

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use pliant_ir::tir::{
-    BlockData, Buffer, Expr, ExprData, ForKind, IterKind, PrimFunc, Stmt, StmtData, Var,
+    BlockData, Buffer, Expr, ExprData, ForKind, IterKind, IterVar, PrimFunc, Stmt, StmtData, Ty,
+    Var, VarTy,
 };
 use pliant_tir::statement_traversal::{children, direct_exprs, for_each_stmt, map_children};
 
@@ -145,9 +146,41 @@ pub(crate) fn blocks_in(f: &PrimFunc, s: Stmt) -> Vec<(Stmt, BlockData)> {
     blocks
 }
 
+/// Returns the outermost blocks inside a statement, each with its own statement. Blocks inside of these blocks are not included.
+pub(crate) fn outermost_blocks_in(f: &PrimFunc, s: Stmt) -> Vec<(Stmt, BlockData)> {
+    match f.stmt(s) {
+        StmtData::Block(b) => vec![(s, (**b).clone())],
+        data => children(data).into_iter().flat_map(|c| outermost_blocks_in(f, c)).collect(),
+    }
+}
+
+/// Returns the loops around a block, outermost first. Loops around a block that contains this block are not included: the axes of
+/// the outer block take their place.
+///
+/// # Errors
+/// If there is no such block.
+pub(crate) fn loops_of_block(f: &PrimFunc, name: &str) -> Step<Vec<Loop>> {
+    let path = path_to_block(f, name)?;
+    let around = &path[..path.len() - 1];
+    let is_block = |s: &Stmt| matches!(f.stmt(*s), StmtData::Block(_));
+    let scope = around.iter().rposition(is_block).map_or(0, |i| i + 1);
+    Ok(loops_of(f, &around[scope..]))
+}
+
 /// Returns the loops among the statements of a path, outermost first.
 pub(crate) fn loops_of(f: &PrimFunc, path: &[Stmt]) -> Vec<Loop> {
     path.iter().filter_map(|&s| as_loop(f, s)).collect()
+}
+
+/// Whether an expression uses variables that the body of the function defines: loop variables, block axes or variables of a `let`.
+pub(crate) fn is_local(f: &PrimFunc, e: Expr) -> bool {
+    let mut defined = rustc_hash::FxHashSet::default();
+    for_each_stmt(f, f.body, &mut |_, data| match data {
+        StmtData::For { var, .. } | StmtData::Let(var, ..) => drop(defined.insert(*var)),
+        StmtData::Block(b) => defined.extend(b.iters.iter().map(|it| it.var)),
+        _ => {}
+    });
+    pliant_tir::statement_traversal::uses_any(f, e, &|v| defined.contains(&v))
 }
 
 /// Whether a statement contains stores or calls that are not in a block.
@@ -304,4 +337,82 @@ pub(crate) fn outermost(f: &PrimFunc, path: &[Stmt]) -> Option<Stmt> {
 pub(crate) fn outermost_statement(f: &PrimFunc, block: &str) -> Step<Stmt> {
     let path = path_to_block(f, block)?;
     outermost(f, &path).ok_or_else(|| format!("the block '{block}' has no statements"))
+}
+
+/// Fails unless a block axis has the data type int64.
+pub(crate) fn check_int64_axis(f: &PrimFunc, it: &IterVar, block: &str) -> Step<()> {
+    match f.var(it.var).ty {
+        VarTy::Value(ty) if ty == Ty::I64 => Ok(()),
+        _ => Err(format!(
+            "the axis '{}' of the block '{block}' must have the data type int64",
+            f.var(it.var).name
+        )),
+    }
+}
+
+/// A block that is alone in its loops, each of which is the value of one axis.
+pub(crate) struct SimpleNest {
+    /// The outermost loop; the block itself if there are no loops.
+    pub outermost: Stmt,
+    /// The loops, outermost first.
+    pub loops: Vec<Loop>,
+    /// The block. Each of its axes starts at 0 and is bound to the variable of one loop, whose extent is that of the axis.
+    pub block: BlockData,
+}
+
+/// Returns a block that is alone in its loops, each of which is the value of one axis.
+///
+/// # Errors
+/// If there is no such block, if other statements are in its loops, if a loop is not serial, or if the axes are not the loops.
+pub(crate) fn simple_nest(f: &PrimFunc, name: &str) -> Step<SimpleNest> {
+    let (stmt, block) = find_block(f, name)?;
+    let loops = loops_of_block(f, name)?;
+    let bodies = loops.iter().skip(1).map(|l| l.stmt).chain([stmt]);
+    if let Some((l, _)) = loops.iter().zip(bodies).find(|(l, inner)| l.body != *inner) {
+        return Err(format!(
+            "the loop '{}' around the block '{name}' contains other statements, but the primitive replaces the loops of the block",
+            f.var(l.var).name
+        ));
+    }
+    if let Some(l) = loops.iter().find(|l| l.kind != ForKind::Serial) {
+        return Err(format!(
+            "the loop '{}' around the block '{name}' is {}, but the primitive replaces the loops of the block by serial ones; apply \
+             it first",
+            f.var(l.var).name,
+            l.kind.name()
+        ));
+    }
+    if block.predicate.is_some() {
+        return Err(format!(
+            "the block '{name}' has a predicate, but the primitive requires a block whose axes are its loops; apply it before \
+             split, or fuse with factors that divide the extents"
+        ));
+    }
+    block.iters.iter().try_for_each(|it| check_int64_axis(f, it, name))?;
+    let is_loop = |it: &IterVar| {
+        let bound = |l: &&Loop| matches!(f.expr(it.binding), ExprData::Var(v) if *v == l.var);
+        let mut matching = loops.iter().filter(bound);
+        matching.next().is_some_and(|l| {
+            let is_zero = |e| f.as_int(e) == Some(0);
+            l.extent == it.extent && is_zero(l.min) && is_zero(it.min)
+        })
+    };
+    if let Some(it) = block.iters.iter().find(|it| !is_loop(it)) {
+        return Err(format!(
+            "the axis '{}' of the block '{name}' is bound to '{}', but the primitive requires that each axis is bound to one loop \
+             with the same range from 0",
+            f.var(it.var).name,
+            pliant_ir::print::tir_expr_text(f, it.binding)
+        ));
+    }
+    let uses = |v: Var, it: &IterVar| matches!(f.expr(it.binding), ExprData::Var(w) if *w == v);
+    let count = |v: Var| block.iters.iter().filter(|it| uses(v, it)).count();
+    if let Some(l) = loops.iter().find(|l| count(l.var) != 1) {
+        return Err(format!(
+            "{} axes of the block '{name}' are bound to the loop '{}', but the primitive requires exactly one",
+            count(l.var),
+            f.var(l.var).name
+        ));
+    }
+    Ok(SimpleNest { outermost: loops.first().map_or(stmt, |l| l.stmt), loops, block })
 }

@@ -15,7 +15,7 @@ use crate::cache::flatten_sequences;
 use crate::dependences::leaves;
 use crate::error::Step;
 use crate::loop_tree::{
-    Loop, add_block, find_block, find_loop, fresh_block_name, loops_of, outermost_statement,
+    Loop, add_block, find_block, find_loop, fresh_block_name, loops_of_block, outermost_statement,
     path_to_block, replace, wrap_in_loops,
 };
 
@@ -23,16 +23,18 @@ use crate::loop_tree::{
 /// reduction loops. Returns the name of the new block.
 pub(crate) fn decompose_reduction(f: &mut PrimFunc, name: &str, var: Var) -> Step<String> {
     let (stmt, block) = find_block(f, name)?;
-    let Some(init) = block.init else {
+    if block.init.is_none() {
         return Err(format!("the block '{name}' has no init to move out of the reduction loops"));
-    };
-    let loops = loops_around(f, name)?;
+    }
+    let loops = loops_of_block(f, name)?;
     let Some(position) = loops.iter().position(|l| l.var == var) else {
         return Err(format!("the loop '{}' does not enclose the block '{name}'", f.var(var).name));
     };
-    let uses = |f: &PrimFunc, e: Expr, v: Var| uses_any(f, e, &|x| x == v);
     let reduces = |f: &PrimFunc, l: &Loop| {
-        block.iters.iter().any(|it| it.kind != IterKind::Spatial && uses(f, it.binding, l.var))
+        block
+            .iters
+            .iter()
+            .any(|it| it.kind != IterKind::Spatial && uses_any(f, it.binding, &|v| v == l.var))
     };
     if let Some(outer) = loops[..position].iter().find(|l| reduces(f, l)) {
         return Err(format!(
@@ -42,16 +44,37 @@ pub(crate) fn decompose_reduction(f: &mut PrimFunc, name: &str, var: Var) -> Ste
             f.var(var).name
         ));
     }
-    check_elements_once(f, &block, &loops[position..])?;
+    let (new_name, nest) = init_nest(f, &block, &loops[position..])?;
+    let update = add_block(f, BlockData { init: None, ..block });
+    replace(f, stmt, update);
+    let target = find_loop(f, var)?;
+    let both = f.seq(vec![nest, target.stmt]);
+    replace(f, target.stmt, both);
+    flatten_sequences(f);
+    Ok(new_name.to_string())
+}
+
+/// Creates a block with the init of `block`, inside copies of those of the loops `inner` that the spatial axes use. The loops
+/// `inner` are the innermost loops around the block. Returns the name of the new block and its loops.
+pub(crate) fn init_nest(
+    f: &mut PrimFunc,
+    block: &BlockData,
+    inner: &[Loop],
+) -> Step<(Arc<str>, Stmt)> {
+    let Some(init) = block.init else {
+        return Err(format!("internal error: the block '{}' has no init", block.name));
+    };
+    check_elements_once(f, block, inner)?;
+    let uses = |f: &PrimFunc, e: Expr, v: Var| uses_any(f, e, &|x| x == v);
     // The init runs over the loops inside that its axes use, with new variables.
     let mut new_loops: Vec<(Var, Expr)> = Vec::new();
     let mut values: FxHashMap<Var, Expr> = FxHashMap::default();
-    for l in &loops[position..] {
+    for l in inner {
         let spatial = block.iters.iter().filter(|it| it.kind == IterKind::Spatial);
         if spatial.into_iter().any(|it| uses(f, it.binding, l.var)) {
             if f.as_int(l.min) != Some(0) {
                 return Err(format!(
-                    "decompose_reduction requires that the loop '{}' starts at 0",
+                    "the loop '{}' must start at 0, so that the init can run in a copy of it",
                     f.var(l.var).name
                 ));
             }
@@ -60,7 +83,7 @@ pub(crate) fn decompose_reduction(f: &mut PrimFunc, name: &str, var: Var) -> Ste
             new_loops.push((fresh, l.extent));
         }
     }
-    let predicate = init_predicate(f, &block, &loops[position..], &values)?;
+    let predicate = init_predicate(f, block, inner, &values)?;
     let mut iters: Vec<IterVar> = Vec::new();
     let mut axes: FxHashMap<Var, Expr> = FxHashMap::default();
     for it in block.iters.iter().filter(|it| it.kind == IterKind::Spatial) {
@@ -69,7 +92,7 @@ pub(crate) fn decompose_reduction(f: &mut PrimFunc, name: &str, var: Var) -> Ste
         let binding = substitute_expr(f, it.binding, &values);
         iters.push(IterVar { var, binding, ..it.clone() });
     }
-    let new_name = fresh_block_name(f, &format!("{name}_init"));
+    let new_name = fresh_block_name(f, &format!("{}_init", block.name));
     let body = substitute(f, init, &axes);
     let init_block = BlockData {
         name: new_name.clone(),
@@ -83,14 +106,7 @@ pub(crate) fn decompose_reduction(f: &mut PrimFunc, name: &str, var: Var) -> Ste
         annotations: Vec::new(),
     };
     let init_block = add_block(f, init_block);
-    let nest = wrap_in_loops(f, init_block, &new_loops);
-    let update = add_block(f, BlockData { init: None, ..block });
-    replace(f, stmt, update);
-    let target = find_loop(f, var)?;
-    let both = f.seq(vec![nest, target.stmt]);
-    replace(f, target.stmt, both);
-    flatten_sequences(f);
-    Ok(new_name.to_string())
+    Ok((new_name, wrap_in_loops(f, init_block, &new_loops)))
 }
 
 /// Fails if the loops in `loops` run the whole reduction of an element several times. The init must precede each of these
@@ -101,8 +117,8 @@ fn check_elements_once(f: &PrimFunc, block: &BlockData, loops: &[Loop]) -> Step<
         let uses = |it: &IterVar| uses_any(f, it.binding, &|v| v == l.var);
         if !block.iters.iter().any(uses) {
             return Err(format!(
-                "no axis of the block '{}' uses the loop '{}', so the loop repeats the reduction, but after decompose_reduction, \
-                 the init would run only once",
+                "no axis of the block '{}' uses the loop '{}', so the loop repeats the reduction, but a separate init would run \
+                 only once",
                 block.name,
                 f.var(l.var).name
             ));
@@ -117,8 +133,8 @@ fn check_elements_once(f: &PrimFunc, block: &BlockData, loops: &[Loop]) -> Step<
         for (i, &(var, factor)) in terms.iter().enumerate() {
             if i > 0 && span.zip(factor.checked_abs()).is_none_or(|(span, factor)| factor <= span) {
                 return Err(format!(
-                    "the loops of the axis '{}' of the block '{}' compute some elements several times, but after \
-                     decompose_reduction, the init would run only once",
+                    "the loops of the axis '{}' of the block '{}' compute some elements several times, but a separate init \
+                     would run only once",
                     f.var(it.var).name,
                     block.name
                 ));
@@ -157,18 +173,12 @@ fn init_predicate(
         let uses_spatial = |v: Var| values.contains_key(&v);
         if uses_any(f, condition, &uses_spatial) {
             return Err(format!(
-                "decompose_reduction requires that each condition in the predicate of the block '{}' uses either spatial or \
-                 reduction loops, but one uses both",
+                "each condition in the predicate of the block '{}' must use either spatial or reduction loops, but one uses both",
                 block.name
             ));
         }
     }
     Ok(kept.into_iter().reduce(|a, b| f.binary(BinOp::And, a, b)))
-}
-
-/// Returns the loops around a block, outermost first.
-fn loops_around(f: &PrimFunc, name: &str) -> Step<Vec<Loop>> {
-    Ok(loops_of(f, &path_to_block(f, name)?))
 }
 
 /// Fails unless a block is the only statement in its outermost loop, with only loops between the two. `rfactor` requires this,
@@ -218,7 +228,7 @@ pub(crate) fn rfactor(f: &mut PrimFunc, var: Var, factor_axis: i64) -> Step<Stri
     };
     let (stmt, block) = (*stmt, block.clone());
     let reduction = reduction_of(f, &block)?;
-    let loops = loops_around(f, &block.name)?;
+    let loops = loops_of_block(f, &block.name)?;
     check_alone(f, &block, stmt, reduction.buffer)?;
     let uses = |it: &&IterVar| uses_any(f, it.binding, &|v| v == var);
     if block.iters.iter().find(uses).is_none_or(|it| it.kind != IterKind::Reduce) {
@@ -260,8 +270,10 @@ pub(crate) fn rfactor(f: &mut PrimFunc, var: Var, factor_axis: i64) -> Step<Stri
 pub(crate) struct Accumulation {
     buffer: Buffer,
     indices: Box<[Expr]>,
-    op: BinOp,
-    value: Expr,
+    /// The operator that combines the old result and the value.
+    pub op: BinOp,
+    /// The value of one iteration.
+    pub value: Expr,
 }
 
 /// Returns the update `C[..] = op(C[..], value)` that is the body of a block. `None` for other bodies, and for operators with which

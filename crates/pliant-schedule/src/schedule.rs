@@ -21,8 +21,8 @@ use crate::{
 /// A reference to a loop of a loop function.
 #[derive(Clone, Debug)]
 pub struct LoopRef {
-    function: Arc<str>,
-    var: Var,
+    pub(crate) function: Arc<str>,
+    pub(crate) var: Var,
     /// The id of the schedule that created the reference, and the number of primitives that the schedule had applied before.
     origin: (u64, usize),
 }
@@ -30,8 +30,8 @@ pub struct LoopRef {
 /// A reference to a block of a loop function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BlockRef {
-    function: Arc<str>,
-    name: Arc<str>,
+    pub(crate) function: Arc<str>,
+    pub(crate) name: Arc<str>,
 }
 
 impl PartialEq for LoopRef {
@@ -62,9 +62,9 @@ impl LoopRef {
     }
 }
 
-/// A loop or a block, to which annotations can be added.
+/// A loop or a block.
 #[derive(Clone, Debug)]
-pub enum Annotated {
+pub enum LoopOrBlock {
     /// A loop.
     Loop(LoopRef),
     /// A block.
@@ -84,7 +84,7 @@ pub struct Schedule {
 }
 
 /// The result of a primitive: a value, or the reason why the primitive cannot be applied.
-type Result<T> = std::result::Result<T, ScheduleError>;
+pub(crate) type Result<T> = std::result::Result<T, ScheduleError>;
 
 impl Schedule {
     /// Creates a schedule of a module to which no primitive has been applied.
@@ -106,7 +106,7 @@ impl Schedule {
     }
 
     /// Fails if the reference was created by an unrelated schedule, or by the original schedule after this one was copied from it.
-    fn check_loop(&self, primitive: &'static str, l: &LoopRef) -> Result<()> {
+    pub(crate) fn check_loop(&self, primitive: &'static str, l: &LoopRef) -> Result<()> {
         let (id, steps) = l.origin;
         match self.origins.iter().any(|&(known, until)| known == id && steps <= until) {
             true => Ok(()),
@@ -138,30 +138,15 @@ impl Schedule {
         }
     }
 
-    /// Returns the loops around a block, outermost first.
+    /// Returns the loops around a block, outermost first. Loops around an outer block that contains the block are not included.
     ///
     /// # Errors
     /// If the block does not exist any more.
     pub fn get_loops(&self, block: &BlockRef) -> Result<Vec<LoopRef>> {
         let func = self.function("get_loops", &block.function)?;
-        let path = loop_tree::path_to_block(func, &block.name)
+        let loops = loop_tree::loops_of_block(func, &block.name)
             .map_err(|message| error("get_loops", &block.function, message))?;
-        let loops = loop_tree::loops_of(func, &path);
         Ok(loops.into_iter().map(|l| self.loop_ref(&block.function, l.var)).collect())
-    }
-
-    /// Returns the blocks inside a loop, in program order.
-    ///
-    /// # Errors
-    /// If the loop does not exist any more.
-    pub fn get_child_blocks(&self, parent: &LoopRef) -> Result<Vec<BlockRef>> {
-        self.check_loop("get_child_blocks", parent)?;
-        let func = self.function("get_child_blocks", &parent.function)?;
-        let found = loop_tree::find_loop(func, parent.var)
-            .map_err(|message| error("get_child_blocks", &parent.function, message))?;
-        let blocks = loop_tree::blocks_in(func, found.stmt);
-        let reference = |b: Arc<str>| BlockRef { function: parent.function.clone(), name: b };
-        Ok(blocks.into_iter().map(|(_, b)| reference(b.name)).collect())
     }
 
     /// Returns the names of the blocks of a function, in program order.
@@ -263,15 +248,15 @@ impl Schedule {
     ///
     /// # Errors
     /// If the loop or block does not exist any more.
-    pub fn annotate(&mut self, what: &Annotated, key: &str, value: AttrValue) -> Result<()> {
-        if let Annotated::Loop(l) = what {
+    pub fn annotate(&mut self, what: &LoopOrBlock, key: &str, value: AttrValue) -> Result<()> {
+        if let LoopOrBlock::Loop(l) = what {
             self.check_loop("annotate", l)?;
         }
         match what {
-            Annotated::Loop(l) => self.edit("annotate", &l.function, |f| {
+            LoopOrBlock::Loop(l) => self.edit("annotate", &l.function, |f| {
                 annotate::edit_loop(f, l.var, |list| annotate::add(list, key, value))
             }),
-            Annotated::Block(b) => self.edit("annotate", &b.function, |f| {
+            LoopOrBlock::Block(b) => self.edit("annotate", &b.function, |f| {
                 annotate::edit_block(f, &b.name, |list| annotate::add(list, key, value))
             }),
         }
@@ -281,15 +266,15 @@ impl Schedule {
     ///
     /// # Errors
     /// If the loop or block has no such annotation.
-    pub fn unannotate(&mut self, what: &Annotated, key: &str) -> Result<()> {
-        if let Annotated::Loop(l) = what {
+    pub fn unannotate(&mut self, what: &LoopOrBlock, key: &str) -> Result<()> {
+        if let LoopOrBlock::Loop(l) = what {
             self.check_loop("unannotate", l)?;
         }
         match what {
-            Annotated::Loop(l) => self.edit("unannotate", &l.function, |f| {
+            LoopOrBlock::Loop(l) => self.edit("unannotate", &l.function, |f| {
                 annotate::edit_loop(f, l.var, |list| annotate::remove(list, key))
             }),
-            Annotated::Block(b) => self.edit("unannotate", &b.function, |f| {
+            LoopOrBlock::Block(b) => self.edit("unannotate", &b.function, |f| {
                 annotate::edit_block(f, &b.name, |list| annotate::remove(list, key))
             }),
         }
@@ -398,7 +383,7 @@ impl Schedule {
         Ok(BlockRef { function: l.function.clone(), name: name.into() })
     }
 
-    fn function(&self, primitive: &'static str, name: &str) -> Result<&PrimFunc> {
+    pub(crate) fn function(&self, primitive: &'static str, name: &str) -> Result<&PrimFunc> {
         let func = self.module.get(name).and_then(|f| f.as_prim());
         func.map(|f| &**f).ok_or_else(|| {
             let known: Vec<String> =
@@ -410,7 +395,7 @@ impl Schedule {
     }
 
     /// Applies a primitive to a copy of the function `name`, and replaces the function by the copy if the primitive succeeds.
-    fn edit<T>(
+    pub(crate) fn edit<T>(
         &mut self,
         primitive: &'static str,
         name: &Arc<str>,
@@ -494,7 +479,8 @@ fn same_functions(primitive: &'static str, block: &BlockRef, l: &LoopRef) -> Res
     }
 }
 
-fn error(primitive: &'static str, function: &str, message: String) -> ScheduleError {
+/// Returns the error of a primitive that cannot be applied to a function.
+pub(crate) fn error(primitive: &'static str, function: &str, message: String) -> ScheduleError {
     ScheduleError { primitive, function: function.into(), message }
 }
 

@@ -21,6 +21,27 @@ fn constant_factor(f: &PrimFunc, e: Expr) -> i64 {
     }
 }
 
+/// Returns `a / b` if the division has provably no remainder: both are constants, or `a` is a product with the factor `b`.
+pub fn exact_quotient(f: &mut PrimFunc, a: Expr, b: Expr) -> Option<Expr> {
+    if a == b {
+        return Some(f.int(1));
+    }
+    match (f.as_int(a), f.as_int(b)) {
+        (_, Some(1)) | (Some(0), _) => return Some(a),
+        (Some(x), Some(y)) => {
+            let is_exact = x.checked_rem(y) == Some(0);
+            return if is_exact { x.checked_div(y).map(|quotient| f.int(quotient)) } else { None };
+        }
+        _ => {}
+    }
+    let ExprData::Binary(BinOp::Mul, x, y) = *f.expr(a) else { return None };
+    if let Some(quotient) = exact_quotient(f, x, b) {
+        return Some(product(f, quotient, y));
+    }
+    let quotient = exact_quotient(f, y, b)?;
+    Some(product(f, x, quotient))
+}
+
 /// Returns `size / divisor`, rounded up.
 pub fn ceil_div(f: &mut PrimFunc, size: Expr, divisor: i64) -> Expr {
     if let Some(size) = f.as_int(size) {
@@ -29,6 +50,9 @@ pub fn ceil_div(f: &mut PrimFunc, size: Expr, divisor: i64) -> Expr {
     let divisor_expr = f.int(divisor);
     if divisor == 1 {
         return size;
+    }
+    if let Some(quotient) = exact_quotient(f, size, divisor_expr) {
+        return quotient;
     }
     let rounding = f.int(divisor - 1);
     let sum = match is_multiple(f, size, divisor) {

@@ -315,8 +315,14 @@ class ScheduleState:
     def get_loops(self, block: BlockRV) -> list[LoopRV]:
         """Returns the loops around a block, outermost first."""
 
-    def get_child_blocks(self, parent: LoopRV) -> list[BlockRV]:
-        """Returns the blocks inside a loop, in program order."""
+    def get_child_blocks(self, parent: LoopRV | BlockRV) -> list[BlockRV]:
+        """Returns the blocks directly inside a loop or block, in program order."""
+
+    def get_producers(self, block: BlockRV) -> list[BlockRV]:
+        """Returns the blocks that write buffers which a block uses, and that precede it."""
+
+    def get_consumers(self, block: BlockRV) -> list[BlockRV]:
+        """Returns the blocks that use buffers which a block writes, and that follow it."""
 
     def loop_extent(self, l: LoopRV) -> tuple[str, int | None]:
         """Returns the name of a loop, and its extent if that is constant."""
@@ -378,6 +384,35 @@ class ScheduleState:
         The partial results have the loop as an additional dim at the position `factor_axis`. Returns the block that computes the
         partial results.
         """
+
+    def num_axes(self, block: BlockRV) -> int:
+        """Returns the number of axes of a block."""
+
+    def buffer_rank(self, block: BlockRV, buffer: str | tuple[str, int]) -> int:
+        """Returns the rank of a buffer that a block reads or writes."""
+
+    def set_axis_separator(self, block: BlockRV, buffer: str | tuple[str, int], separators: list[int]) -> None:
+        """Checks the positions of separators between dims of a buffer, which have no effect."""
+
+    def transform_layout(
+        self,
+        block: BlockRV,
+        buffer: str | tuple[str, int],
+        inputs: list[PrimExpr],
+        outputs: list[PrimExpr],
+        pad_value: int | float | None,
+    ) -> None:
+        """Stores a temporary buffer of a block in the layout that the map from `inputs` to `outputs` describes. `pad_value` fills
+        padding."""
+
+    def transform_block_layout(self, block: BlockRV, inputs: list[PrimExpr], outputs: list[PrimExpr]) -> None:
+        """Replaces the axes of a block by the outputs of a map of its axes, and the loops around it by loops over the new axes."""
+
+    def reindex(self, block: BlockRV, buffer: str | tuple[str, int]) -> BlockRV:
+        """Lets a block access a copy of a buffer whose dims are axes of the block. Returns the block that copies."""
+
+    def pad_einsum(self, block: BlockRV, padding: list[int]) -> None:
+        """Rounds the extents of the axes of a block up to multiples of `padding`. New blocks pad the operands and copy the result."""
 
 class Executable:
     """A compiled program: bytecode, constants and machine code."""

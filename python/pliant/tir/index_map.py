@@ -34,6 +34,7 @@ class IndexMap:
         index_dtype: str = "int64",
     ) -> IndexMap:
         """Creates a map from a function of indices. ``ndim`` is the number of dims if the function has a parameter ``*indices``.
+        Keyword-only parameters are no indices.
 
         Raises ``ValueError`` if ``ndim`` is missing.
         """
@@ -43,7 +44,7 @@ class IndexMap:
                 if ndim is None:
                     raise ValueError(f"IndexMap: ndim is required, because the function has the parameter *{parameter.name}")
                 names += [f"{parameter.name}_{k}" for k in range(ndim - len(names))]
-            else:
+            elif parameter.kind is not parameter.KEYWORD_ONLY:
                 names.append(parameter.name)
         indices = [_core.Var(name, index_dtype) for name in names]
         result = mapping_function(*indices)
@@ -73,6 +74,17 @@ class IndexMap:
 
     def __call__(self, *indices: PrimExpr) -> list[PrimExpr]:
         return self.map_indices(indices)
+
+    def as_python(self) -> str:
+        """Returns the map as a Python function, in which ``tir`` is the module of that name. Variables that are no indices become
+        keyword-only parameters.
+        """
+        initial = [str(index) for index in self.initial_indices]
+        variables = [str(var) for index in self.final_indices for var in _core.tir_free_vars(index)]
+        other = [f"{name}=tir.Var({name!r}, 'int64')" for name in dict.fromkeys(variables) if name not in initial]
+        parameters = ", ".join([*initial, *(["*", *other] if other else [])])
+        outputs = [str(index) for index in self.final_indices]
+        return f"lambda {parameters}: ({', '.join(outputs)}{',' if len(outputs) == 1 else ''})"
 
     def __repr__(self) -> str:
         initial = ", ".join(map(str, self.initial_indices))

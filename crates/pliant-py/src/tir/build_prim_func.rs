@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pliant::schedule::IndexMap;
 use pliant_ir::AttrValue;
 use pliant_ir::tir::bind_calls::bind_calls;
 use pliant_ir::tir::intrin::IntrinResult;
@@ -84,6 +85,25 @@ pub fn build_prim_func(
         writer.func.buffer_map.insert(param, buffer);
     }
     writer.finish(body)
+}
+
+/// Creates a map from the variables `inputs` to expressions of them.
+///
+/// # Errors
+/// If an input is no variable, or if an output is no scalar expression.
+pub fn build_index_map(
+    inputs: &[Bound<'_, PyAny>],
+    outputs: &[Bound<'_, PyAny>],
+) -> Result<IndexMap> {
+    let mut writer = BodyWriter {
+        func: PrimFunc::default(),
+        vars: FxHashMap::default(),
+        buffers: FxHashMap::default(),
+        exprs: FxHashMap::default(),
+    };
+    let inputs = inputs.iter().map(|v| writer.var_of(v)).collect::<Result<_>>()?;
+    let outputs = outputs.iter().map(|e| writer.object(e)).collect::<Result<_>>()?;
+    Ok(IndexMap::new(writer.func, inputs, outputs))
 }
 
 struct BodyWriter {

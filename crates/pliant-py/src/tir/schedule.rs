@@ -2,12 +2,15 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pliant::schedule::{Annotated, BlockRef, LoopRef, Remainder, Schedule, ScheduleError};
+use pliant::schedule::{
+    BlockRef, BufferSelector, LoopOrBlock, LoopRef, Remainder, Schedule, ScheduleError,
+};
 use pyo3::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::ir_module::IRModule;
 use crate::relax::value_conversion::attr_value;
+use crate::tir::build_prim_func::build_index_map;
 
 /// A loop of a function that is being scheduled.
 #[pyclass(frozen, eq, hash, module = "pliant.tir", name = "LoopRV")]
@@ -48,17 +51,30 @@ impl ScheduleState {
     }
 }
 
-/// Converts a Python object that represents a loop or a block to the target of an annotation. Returns `Error::Type` for other
-/// objects.
-fn annotated(obj: &Bound<'_, PyAny>) -> Result<Annotated> {
+/// Converts a Python object that represents a loop or a block. Returns `Error::Type` for other objects.
+fn loop_or_block(obj: &Bound<'_, PyAny>) -> Result<LoopOrBlock> {
     if let Ok(l) = obj.cast::<LoopHandle>() {
-        return Ok(Annotated::Loop(l.get().0.clone()));
+        return Ok(LoopOrBlock::Loop(l.get().0.clone()));
     }
     match obj.cast::<BlockHandle>() {
-        Ok(b) => Ok(Annotated::Block(b.get().0.clone())),
-        Err(_) => Err(Error::Type(format!(
-            "annotations belong to a loop or a block, not to {}",
-            obj.get_type().name()?
+        Ok(b) => Ok(LoopOrBlock::Block(b.get().0.clone())),
+        Err(_) => {
+            Err(Error::Type(format!("expected a loop or a block, got {}", obj.get_type().name()?)))
+        }
+    }
+}
+
+/// Converts a Python object that selects a buffer of a block: a name, or a tuple of `"read"` or `"write"` and an index.
+fn buffer_selector(obj: &Bound<'_, PyAny>) -> Result<BufferSelector> {
+    if let Ok(name) = obj.extract::<String>() {
+        return Ok(BufferSelector::Name(name.into()));
+    }
+    match obj.extract::<(String, usize)>() {
+        Ok((kind, index)) if kind == "read" => Ok(BufferSelector::Read(index)),
+        Ok((kind, index)) if kind == "write" => Ok(BufferSelector::Write(index)),
+        _ => Err(Error::Type(format!(
+            "a buffer is selected by its name, a Buffer, (\"read\", index) or (\"write\", index), not by {}",
+            obj.repr()?
         ))),
     }
 }
@@ -91,9 +107,20 @@ impl ScheduleState {
         Ok(self.lock().get_loops(&block.0)?.into_iter().map(LoopHandle).collect())
     }
 
-    /// Returns the blocks inside a loop, in program order.
-    fn get_child_blocks(&self, parent: &LoopHandle) -> Result<Vec<BlockHandle>> {
-        Ok(self.lock().get_child_blocks(&parent.0)?.into_iter().map(BlockHandle).collect())
+    /// Returns the blocks directly inside a loop or block, in program order.
+    fn get_child_blocks(&self, parent: &Bound<'_, PyAny>) -> Result<Vec<BlockHandle>> {
+        let parent = loop_or_block(parent)?;
+        Ok(self.lock().get_child_blocks(&parent)?.into_iter().map(BlockHandle).collect())
+    }
+
+    /// Returns the blocks that write buffers which a block uses, and that precede it.
+    fn get_producers(&self, block: &BlockHandle) -> Result<Vec<BlockHandle>> {
+        Ok(self.lock().get_producers(&block.0)?.into_iter().map(BlockHandle).collect())
+    }
+
+    /// Returns the blocks that use buffers which a block writes, and that follow it.
+    fn get_consumers(&self, block: &BlockHandle) -> Result<Vec<BlockHandle>> {
+        Ok(self.lock().get_consumers(&block.0)?.into_iter().map(BlockHandle).collect())
     }
 
     /// Returns the name of a loop, and its extent if that is constant.
@@ -148,13 +175,13 @@ impl ScheduleState {
 
     /// Adds an annotation to a loop or block, or replaces its value.
     fn annotate(&self, what: &Bound<'_, PyAny>, key: &str, value: &Bound<'_, PyAny>) -> Result<()> {
-        let (what, value) = (annotated(what)?, attr_value(value)?);
+        let (what, value) = (loop_or_block(what)?, attr_value(value)?);
         Ok(self.lock().annotate(&what, key, value)?)
     }
 
     /// Removes an annotation from a loop or block.
     fn unannotate(&self, what: &Bound<'_, PyAny>, key: &str) -> Result<()> {
-        let what = annotated(what)?;
+        let what = loop_or_block(what)?;
         Ok(self.lock().unannotate(&what, key)?)
     }
 
@@ -203,5 +230,64 @@ impl ScheduleState {
     /// computes the partial results.
     fn rfactor(&self, l: &LoopHandle, factor_axis: i64) -> Result<BlockHandle> {
         Ok(BlockHandle(self.lock().rfactor(&l.0, factor_axis)?))
+    }
+
+    /// Returns the number of axes of a block.
+    fn num_axes(&self, block: &BlockHandle) -> Result<usize> {
+        Ok(self.lock().num_axes(&block.0)?)
+    }
+
+    /// Returns the rank of a buffer that a block reads or writes.
+    fn buffer_rank(&self, block: &BlockHandle, buffer: &Bound<'_, PyAny>) -> Result<usize> {
+        let buffer = buffer_selector(buffer)?;
+        Ok(self.lock().buffer_rank(&block.0, &buffer)?)
+    }
+
+    /// Checks the positions of separators between dims of a buffer, which have no effect.
+    fn set_axis_separator(
+        &self,
+        block: &BlockHandle,
+        buffer: &Bound<'_, PyAny>,
+        separators: Vec<usize>,
+    ) -> Result<()> {
+        let buffer = buffer_selector(buffer)?;
+        Ok(self.lock().set_axis_separator(&block.0, &buffer, &separators)?)
+    }
+
+    /// Stores a temporary buffer of a block in the layout that the map from `inputs` to `outputs` describes. `pad_value` fills
+    /// padding.
+    fn transform_layout(
+        &self,
+        block: &BlockHandle,
+        buffer: &Bound<'_, PyAny>,
+        inputs: Vec<Bound<'_, PyAny>>,
+        outputs: Vec<Bound<'_, PyAny>>,
+        pad_value: Option<&Bound<'_, PyAny>>,
+    ) -> Result<()> {
+        let (buffer, map) = (buffer_selector(buffer)?, build_index_map(&inputs, &outputs)?);
+        let pad_value = pad_value.map(attr_value).transpose()?;
+        Ok(self.lock().transform_layout(&block.0, &buffer, &map, pad_value.as_ref())?)
+    }
+
+    /// Replaces the axes of a block by the outputs of a map of its axes, and the loops around it by loops over the new axes.
+    fn transform_block_layout(
+        &self,
+        block: &BlockHandle,
+        inputs: Vec<Bound<'_, PyAny>>,
+        outputs: Vec<Bound<'_, PyAny>>,
+    ) -> Result<()> {
+        let map = build_index_map(&inputs, &outputs)?;
+        Ok(self.lock().transform_block_layout(&block.0, &map)?)
+    }
+
+    /// Lets a block access a copy of a buffer whose dims are axes of the block. Returns the block that copies.
+    fn reindex(&self, block: &BlockHandle, buffer: &Bound<'_, PyAny>) -> Result<BlockHandle> {
+        let buffer = buffer_selector(buffer)?;
+        Ok(BlockHandle(self.lock().reindex(&block.0, &buffer)?))
+    }
+
+    /// Rounds the extents of the axes of a block up to multiples of `padding`. New blocks pad the operands and copy the result.
+    fn pad_einsum(&self, block: &BlockHandle, padding: Vec<i64>) -> Result<()> {
+        Ok(self.lock().pad_einsum(&block.0, &padding)?)
     }
 }

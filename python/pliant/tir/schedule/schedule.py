@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pliant import _core
-from pliant._core import BlockRV, IRModule, LoopRV, PrimFunc
+from pliant._core import BlockRV, IRModule, LoopRV, PrimExpr, PrimFunc
 from pliant.error import ScheduleError
+from pliant.tir.index_map import IndexMap
 from pliant.tir.schedule.trace import ExprRV, Instruction, Trace
+from pliant.tir.stmt import Buffer
 
 __all__ = ["Schedule"]
+
+BufferLike = str | tuple[str, int] | Buffer
+IndexMapLike = IndexMap | Callable[..., Any]
+
+
+def _selected(buffer: BufferLike) -> str | tuple[str, int]:
+    """Returns what selects a buffer of a block in ``ScheduleState``."""
+    return buffer.name if isinstance(buffer, Buffer) else buffer
+
+
+def _index_map(index_map: IndexMapLike, ndim: int) -> IndexMap:
+    """Returns a map of ``ndim`` indices."""
+    return index_map if isinstance(index_map, IndexMap) else IndexMap.from_func(index_map, ndim)
 
 
 class Schedule:
@@ -99,15 +114,27 @@ class Schedule:
     get_sblock = get_block
 
     def get_loops(self, block: BlockRV) -> list[LoopRV]:
-        """Returns the loops around a block, outermost first."""
+        """Returns the loops around a block, outermost first, but not those around an outer block that contains it."""
         loops = self._state.get_loops(block)
         self._record("get_loops", {"block": block}, *loops, many=True)
         return loops
 
-    def get_child_blocks(self, block_or_loop: LoopRV) -> list[BlockRV]:
-        """Returns the blocks inside a loop, in the order of the text."""
+    def get_child_blocks(self, block_or_loop: BlockRV | LoopRV) -> list[BlockRV]:
+        """Returns the blocks directly inside a loop or block, in the order of the text. Blocks inside of these are not included."""
         blocks = self._state.get_child_blocks(block_or_loop)
         self._record("get_child_blocks", {"block_or_loop": block_or_loop}, *blocks, many=True)
+        return blocks
+
+    def get_producers(self, block: BlockRV) -> list[BlockRV]:
+        """Returns the blocks that write buffers which a block uses, and that precede it in the same outer block or function."""
+        blocks = self._state.get_producers(block)
+        self._record("get_producers", {"block": block}, *blocks, many=True)
+        return blocks
+
+    def get_consumers(self, block: BlockRV) -> list[BlockRV]:
+        """Returns the blocks that use buffers which a block writes, and that follow it in the same outer block or function."""
+        blocks = self._state.get_consumers(block)
+        self._record("get_consumers", {"block": block}, *blocks, many=True)
         return blocks
 
     # ---- loops ----
@@ -235,6 +262,79 @@ class Schedule:
         partial = self._state.rfactor(loop, factor_axis)
         self._record("rfactor", {"loop": loop, "factor_axis": factor_axis}, partial)
         return partial
+
+    # ---- layouts and tiles ----
+
+    def transform_layout(
+        self,
+        block: BlockRV,
+        buffer: BufferLike,
+        index_map: IndexMapLike,
+        pad_value: float | PrimExpr | None = None,
+        *,
+        assume_injective_transform: bool = False,
+    ) -> None:
+        """Stores a temporary buffer that a block reads or writes in another layout. ``index_map`` computes the new indices from the
+        old ones, such as ``lambda i, j: (i, j // 16, j % 16)``. Variables that are no indices are sizes of the function with the same
+        names.
+
+        ``buffer`` is a name, a ``Buffer``, ``("read", index)`` or ``("write", index)``. If the new layout has padding, ``pad_value``
+        is required, and fills it. ``assume_injective_transform`` is accepted for compatibility with TVM; ignored.
+
+        Raises ``ScheduleError`` if the map is not one-to-one, or if the buffer is a parameter, whose layout the callers determine.
+        """
+        if callable(pad_value):
+            raise ScheduleError("transform_layout: pad_value must be a number; functions of indices are not supported")
+        number: Any = getattr(pad_value, "value", pad_value)
+        selected = _selected(buffer)
+        ndim = self._state.buffer_rank(block, selected)
+        used = _index_map(index_map, ndim)
+        self._state.transform_layout(block, selected, used.initial_indices, used.final_indices, number)
+        arguments = {"block": block, "buffer": selected, "index_map": used, "pad_value": number}
+        self._record("transform_layout", arguments)
+
+    def set_axis_separator(self, block: BlockRV, buffer: BufferLike, axis_separators: Sequence[int]) -> None:
+        """Checks the positions of separators between groups of dims of a buffer. They have no effect, because there is no memory in
+        which the groups matter. ``buffer`` is as for :meth:`transform_layout`.
+
+        Raises ``ScheduleError`` if the positions are not ascending positions between dims.
+        """
+        selected, separators = _selected(buffer), list(axis_separators)
+        self._state.set_axis_separator(block, selected, separators)
+        arguments = {"block": block, "buffer": selected, "axis_separators": separators}
+        self._record("set_axis_separator", arguments)
+
+    def transform_block_layout(self, block: BlockRV, index_map: IndexMapLike) -> None:
+        """Replaces the axes of a block by those that ``index_map`` computes from them, and the loops around the block by one loop for
+        each new axis.
+
+        Raises ``ScheduleError`` if the map is not bijective, if it combines spatial and reduction axes, or if the axes are not bound
+        to one loop each.
+        """
+        used = _index_map(index_map, self._state.num_axes(block))
+        self._state.transform_block_layout(block, used.initial_indices, used.final_indices)
+        self._record("transform_block_layout", {"block": block, "index_map": used})
+
+    def reindex(self, block: BlockRV, buffer: BufferLike) -> BlockRV:
+        """Lets a block access a copy of a buffer that has one dim for each axis with which the block indexes the buffer. For an
+        operand of a convolution, this is im2col. ``buffer`` is as for :meth:`transform_layout`.
+
+        Returns the block that copies.
+        """
+        selected = _selected(buffer)
+        copy = self._state.reindex(block, selected)
+        self._record("reindex", {"block": block, "buffer": selected}, copy)
+        return copy
+
+    def pad_einsum(self, block: BlockRV, padding: Sequence[int]) -> None:
+        """Rounds the extent of each axis of a block up to a multiple of its entry in ``padding``, so that its loops can be split
+        without predicates.
+
+        New blocks copy the operands to larger buffers, padded with zeros, and the result from a larger buffer. Raises
+        ``ScheduleError`` if an index is neither an axis nor a constant, or if the zeros would change the result.
+        """
+        self._state.pad_einsum(block, list(padding))
+        self._record("pad_einsum", {"block": block, "padding": list(padding)})
 
     # ---- sampling ----
 

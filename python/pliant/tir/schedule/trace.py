@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pliant._core import BlockRV, LoopRV
 from pliant.error import ScheduleError
+from pliant.tir.index_map import IndexMap
 
 if TYPE_CHECKING:
     from pliant.tir.schedule.schedule import Schedule
@@ -86,7 +87,7 @@ class Trace:
 
         def replaced(value: Any) -> Any:
             if isinstance(value, list | tuple):
-                return [replaced(item) for item in value]
+                return type(value)(replaced(item) for item in value)
             return values.get(_key(value), value) if isinstance(value, BlockRV | LoopRV | ExprRV) else value
 
         for inst in self.insts:
@@ -126,8 +127,10 @@ class _Printer:
         return name
 
     def value(self, value: Any) -> str:
-        if isinstance(value, list | tuple):
+        if isinstance(value, list):
             return f"[{', '.join(self.value(item) for item in value)}]"
+        if isinstance(value, tuple):
+            return f"({', '.join(self.value(item) for item in value)}{',' if len(value) == 1 else ''})"
         if isinstance(value, BlockRV | LoopRV | ExprRV):
             return self.names.get(_key(value), repr(value))
-        return repr(value)
+        return value.as_python() if isinstance(value, IndexMap) else repr(value)
