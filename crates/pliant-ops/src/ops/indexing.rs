@@ -14,6 +14,7 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::TypeData;
 use pliant_ir::{DType, Sym};
 
+use self::index_bounds::{Negative, WRAP_NEGATIVE};
 use crate::legalize::{LegalizeCtx, LegalizeError};
 use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::shared_operator_rules::{require_float, require_integer};
@@ -27,16 +28,21 @@ pub static DECLS: &[OpDecl] = &[
         "relax.take",
         infer_take,
         "Gathers slices along an axis at the given indices. Negative indices count from the end. Indices out of range are a \
-        run-time error (mode \"fast\"), are mapped into the range (\"clip\", \"wrap\"), or result in NaN (\"nan\").",
+        run-time error (mode \"fast\"), are mapped into the range (\"clip\", \"wrap\"), or result in NaN (\"nan\"). Without \
+        `wrap_negative`, negative indices are out of range in the mode \"fast\".",
     )
     .operands(&["x", "indices: index"])
-    .attrs(&[("axis", Default::None), ("mode", Default::Str("fast"))])
+    .attrs(&[
+        ("axis", Default::None),
+        ("mode", Default::Str("fast")),
+        (WRAP_NEGATIVE, Default::Bool(true)),
+    ])
     .te(Pattern::Injective, te_take)
     .numpy("take")
     .onnx(&["Gather"])
     .errors(
-        "`axis` is out of range, `axis` is missing although `x` is not a vector, or the mode is \"nan\" although `x` is not a float \
-        tensor",
+        "`axis` is out of range, `axis` is missing although `x` is not a vector, the mode is \"nan\" although `x` is not a float \
+        tensor, or `wrap_negative` is false in a mode other than \"fast\"",
     )
     .gradient(scatter_gradients::take),
     OpDecl::new(
@@ -75,8 +81,14 @@ fn take_axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
 fn infer_take(ctx: &mut InferCtx<'_>) -> InferResult {
     let (x, indices) = (ctx.tensor(0)?, ctx.tensor(1)?);
     require_integer(ctx, 1, &indices)?;
-    if OUT_OF_RANGE_MODES[ctx.choice("mode", OUT_OF_RANGE_MODES)?] == "nan" {
+    let mode = OUT_OF_RANGE_MODES[ctx.choice("mode", OUT_OF_RANGE_MODES)?];
+    if mode == "nan" {
         require_float(ctx, 0, &x)?;
+    }
+    if mode != "fast" && Negative::of_attr(ctx)? == Negative::OutOfRange {
+        let text =
+            format!("wrap_negative=False requires the mode \"fast\", but the mode is {mode:?}");
+        return Err(ctx.error(text));
     }
     let Some(ndim) = x.ndim else { return Ok(ctx.tensor_type(None, None, x.dtype)) };
     let axis = take_axis(ctx, ndim)?;
@@ -90,6 +102,7 @@ fn te_take(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let infer = ctx.infer();
     let axis = take_axis(&infer, x.ndim())?;
     let mode = OUT_OF_RANGE_MODES[infer.choice("mode", OUT_OF_RANGE_MODES)?];
+    let negative = Negative::of_attr(&infer)?;
     let size = x.shape()[axis].clone();
     let count = indices.shape().len();
     let shape = [&x.shape()[..axis], indices.shape(), &x.shape()[axis + 1..]].concat();
@@ -103,7 +116,7 @@ fn te_take(ctx: &mut LegalizeCtx<'_>) -> TeResult {
             }
             "wrap" => te::floormod(&signed_index, &size),
             "clip" => index_bounds::clamp(&signed_index, &size),
-            _ => index_bounds::normalize(&index, &size),
+            _ => index_bounds::normalize(&index, &size, negative),
         };
         let element = x.at(&[&i[..axis], &[position], &i[axis + count..]].concat());
         if mode != "nan" {
@@ -116,7 +129,7 @@ fn te_take(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         "nan" => out,
         "fast" if ctx.trust_indices => out,
         "fast" => out.with_check(index_bounds::check_all(indices.shape(), |c| {
-            index_bounds::range_condition("relax.take", &indices.at(c), axis, &size)
+            index_bounds::range_condition("relax.take", (axis, &indices.at(c), &size), negative)
         })),
         // Modes that map all indices into the range require a non-empty range.
         _ => out.with_check(index_bounds::check_all(indices.shape(), |_| {

@@ -4,7 +4,7 @@
 use pliant_ir::DType;
 use pliant_ir::op::InferError;
 
-use super::indexing::index_bounds;
+use super::indexing::index_bounds::{self, Negative};
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
 use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::shared_operator_rules::{operand_types, require_float, require_integer, shared_dim};
@@ -288,6 +288,7 @@ fn te_multinomial(ctx: &mut LegalizeCtx<'_>) -> TeResult {
                 op,
                 trust_indices,
                 (0, &rows.at(i), &prob.shape()[0]),
+                Negative::FromEnd,
             );
             let limit = b.let_("limit", &te::cast(&uniform.at(i), acc_dtype));
             let total = b.cell("total", &te::const_of(0.0, acc_dtype));

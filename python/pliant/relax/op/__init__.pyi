@@ -443,8 +443,8 @@ def full_like(x: Operand, fill_value: Operand, dtype: Any = None) -> Expr:
 
     Data types: `x` any type; `fill_value` any type."""
 
-def gather_elements(data: Operand, indices: Operand, axis: int | Sequence[int] = 0) -> Expr:
-    """Gathers one element of `data` for each element of `indices`. The element at position `p` of the result is read from `data` at `p`, but with the coordinate along the axis replaced by `indices[p]`. Negative indices count from the end. Raises an error if an index or the axis is out of range, the ranks differ, or a dim of `indices` other than the axis is larger than that of `data`.
+def gather_elements(data: Operand, indices: Operand, axis: int | Sequence[int] = 0, wrap_negative: bool = True) -> Expr:
+    """Gathers one element of `data` for each element of `indices`. The element at position `p` of the result is read from `data` at `p`, but with the coordinate along the axis replaced by `indices[p]`. Negative indices count from the end; without `wrap_negative`, they are out of range. Raises an error if an index or the axis is out of range, the ranks differ, or a dim of `indices` other than the axis is larger than that of `data`.
 
     Corresponds to ``numpy.take_along_axis``.
 
@@ -857,8 +857,8 @@ def rsqrt(x: Operand) -> Expr:
 
     Data types: `x` floats; result as `x`. Tensors of other types raise `CompileError`."""
 
-def scatter_elements(data: Operand, indices: Operand, updates: Operand, axis: int | Sequence[int] = 0, reduction: str = "update") -> Expr:
-    """Writes each element of `updates` to `data`. The element at position `p` is written at `p`, but with the coordinate along the axis replaced by `indices[p]`. The reduction is "update", "add", "mul", "min", "max" or "mean" (of the element and all its updates). Updates are applied in row-major order. Negative indices count from the end. Raises an error if an index or the axis is out of range, `updates` does not have the shape of `indices`, or the reduction is not defined on bool.
+def scatter_elements(data: Operand, indices: Operand, updates: Operand, axis: int | Sequence[int] = 0, reduction: str = "update", wrap_negative: bool = True) -> Expr:
+    """Writes each element of `updates` to `data`. The element at position `p` is written at `p`, but with the coordinate along the axis replaced by `indices[p]`. The reduction is "update", "add", "mul", "min", "max" or "mean" (of the element and all its updates). Updates are applied in row-major order. Negative indices count from the end; without `wrap_negative`, they are out of range. Raises an error if an index or the axis is out of range, `updates` does not have the shape of `indices`, or the reduction is not defined on bool.
 
     Corresponds to ``numpy.put_along_axis``.
 
@@ -1031,8 +1031,8 @@ def sum(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
 
     Data types: `x` any type."""
 
-def take(x: Operand, indices: Operand, axis: Any = None, mode: str = "fast") -> Expr:
-    """Gathers slices along an axis at the given indices. Negative indices count from the end. Indices out of range are a run-time error (mode "fast"), are mapped into the range ("clip", "wrap"), or result in NaN ("nan"). Raises an error if `axis` is out of range or missing for a tensor that is not a vector, or "nan" is used for a type other than floats.
+def take(x: Operand, indices: Operand, axis: Any = None, mode: str = "fast", wrap_negative: bool = True) -> Expr:
+    """Gathers slices along an axis at the given indices. Negative indices count from the end. Indices out of range are a run-time error (mode "fast"), are mapped into the range ("clip", "wrap"), or result in NaN ("nan"). Without `wrap_negative`, negative indices are out of range in the mode "fast". Raises an error if `axis` is out of range or missing for a tensor that is not a vector, "nan" is used for a type other than floats, or `wrap_negative` is false in a mode other than "fast".
 
     Corresponds to ``numpy.take``.
 

@@ -29,7 +29,9 @@ macro_rules! resize_op {
             with a weighted average of the neighbours (\"linear\", \"cubic\"). `roi` (the start of each dim, then the end of \
             each dim) and `extrapolation_value` apply to \"tf_crop_and_resize\". `scales` has the ratio of output to input size \
             before rounding for each spatial dim. By default, it is the ratio of the sizes. The result has type `out_dtype`, by \
-            default that of `data`.",
+            default that of `data`. Positions are exact or float64, except in the modes \"torch_asymmetric\" and \
+            \"torch_half_pixel\", which multiply by the reciprocal of the scale in float32 (float64 for float64 `data`), as PyTorch, and \
+            ignore `rounding_method`.",
         )
         .operands(&["data", "size: size"])
         .attrs(&[
@@ -68,7 +70,7 @@ enum Interpolation {
     Cubic,
 }
 
-const COORDINATE_MODES: [&str; 7] = [
+const COORDINATE_MODES: [&str; 9] = [
     "half_pixel",
     "half_pixel_symmetric",
     "pytorch_half_pixel",
@@ -76,8 +78,12 @@ const COORDINATE_MODES: [&str; 7] = [
     "asymmetric",
     "tf_half_pixel_for_nn",
     TF_CROP_AND_RESIZE,
+    TORCH_ASYMMETRIC,
+    TORCH_HALF_PIXEL,
 ];
 const TF_CROP_AND_RESIZE: &str = "tf_crop_and_resize";
+const TORCH_ASYMMETRIC: &str = "torch_asymmetric";
+const TORCH_HALF_PIXEL: &str = "torch_half_pixel";
 const ROUNDINGS: [&str; 6] =
     ["", "round", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"];
 
@@ -92,6 +98,8 @@ struct ResizeAttrs {
     alpha: f64,
     exclude_outside: bool,
     extrapolation_value: f64,
+    /// The data type in which the modes of PyTorch compute positions.
+    position_dtype: DType,
     /// For each dim, the factor by which its size changes. `None` if the call states no factors, so
     /// that they follow from the sizes.
     scales: Option<Vec<f64>>,
@@ -116,6 +124,10 @@ fn resize_attrs(ctx: &InferCtx<'_>, n: usize) -> Result<ResizeAttrs, InferError>
         alpha: ctx.finite_float("cubic_alpha")?,
         exclude_outside: ctx.bool("cubic_exclude")?,
         extrapolation_value: ctx.float("extrapolation_value")?,
+        position_dtype: match ctx.tensor(0)?.dtype {
+            Some(DType::Float64) => DType::Float64,
+            _ => DType::Float32,
+        },
         scales,
     })
 }
@@ -203,6 +215,9 @@ impl ResizeAttrs {
     /// The float64 position in the data for index `i` of dim `k` of the result. `from` and `to` are
     /// the sizes of the dim in the data and in the result.
     fn source_position(&self, k: usize, i: &Expr, from: &Expr, to: &Expr) -> Expr {
+        if matches!(self.mode, TORCH_ASYMMETRIC | TORCH_HALF_PIXEL) {
+            return self.torch_source_position(k, i, from, to);
+        }
         if let Some(scales) = &self.scales {
             return self.scaled_source_position(scales[k], i, from, to);
         }
@@ -226,6 +241,24 @@ impl ResizeAttrs {
             }
             _ => half,
         }
+    }
+
+    /// The position in the data for index `i` of dim `k` of the result, rounded as PyTorch's CPU implementation rounds it. The
+    /// nearest element depends on this rounding: for a scale of 1.1, index 11 of the result is the product of 11 and the float32
+    /// reciprocal of 1.1, which is not exactly 10.
+    fn torch_source_position(&self, k: usize, i: &Expr, from: &Expr, to: &Expr) -> Expr {
+        let dtype = self.position_dtype;
+        let c = |v: f64| te::const_of(v, dtype);
+        let ratio = match &self.scales {
+            Some(scales) => c(1.0 / scales[k]),
+            None => te::cast(from, dtype) / te::cast(to, dtype),
+        };
+        let index = te::cast(i, dtype);
+        let position = match self.mode {
+            TORCH_HALF_PIXEL => te::maximum(&(ratio * (index + c(0.5)) - c(0.5)), &c(0.0)),
+            _ => ratio * index,
+        };
+        te::cast(&position, DType::Float64)
     }
 
     /// Whether dim `k` has a scale of exactly 1, so that its elements are copied. Equal sizes are
@@ -279,6 +312,13 @@ impl ResizeAttrs {
     /// The index of the element nearest to position `x`.
     fn nearest(&self, x: &Expr) -> Expr {
         let half = te::const_of(0.5, DType::Float64);
+        let floor_of_float32 =
+            |x: &Expr| te::floor(&te::cast(&te::cast(x, DType::Float32), DType::Float64));
+        match self.mode {
+            TORCH_ASYMMETRIC => return floor_of_float32(x),
+            TORCH_HALF_PIXEL => return floor_of_float32(&(x + half)),
+            _ => {}
+        }
         match self.rounding {
             "round" => te::round(x),
             "round_prefer_floor" => te::ceil(&(x - half)),

@@ -3,7 +3,7 @@
 use pliant_ir::op::InferError;
 use pliant_ir::{DType, Sym};
 
-use super::index_bounds;
+use super::index_bounds::{self, Negative, WRAP_NEGATIVE};
 use crate::broadcast::{BroadcastTarget, broadcast_dims};
 use crate::legalize::LegalizeCtx;
 use crate::op_declaration::{ConstantSizes, Default, InferResult, OpDecl, Pattern, TeResult};
@@ -19,10 +19,10 @@ pub static DECLS: &[OpDecl] = &[
         infer_gather_elements,
         "Gathers one element of `data` for each element of `indices`. The element at position `p` of the result is read from \
         `data` at `p`, but with the coordinate along the axis replaced by `indices[p]`. Negative indices count from the \
-        end.",
+        end; without `wrap_negative`, they are out of range.",
     )
     .operands(&["data", "indices: index"])
-    .attrs(&[("axis", Default::Int(0))])
+    .attrs(&[("axis", Default::Int(0)), (WRAP_NEGATIVE, Default::Bool(true))])
     .te(Pattern::Injective, te_gather_elements)
     .numpy("take_along_axis")
     .onnx(&["GatherElements"])
@@ -131,26 +131,28 @@ pub(super) fn index_dim_checks(
 fn infer_gather_elements(ctx: &mut InferCtx<'_>) -> InferResult {
     let (data, indices) = (ctx.tensor(0)?, ctx.tensor(1)?);
     require_integer(ctx, 1, &indices)?;
+    Negative::of_attr(ctx)?;
     check_index_dims(ctx, (&data, "data"), &indices)?;
     Ok(ctx.tensor_type_like(&indices, data.dtype))
 }
 
 fn te_gather_elements(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (dims, at) = (ctx.dims(0)?, ctx.dims(1)?);
-    let axis = ctx.infer().axis("axis", dims.len())?;
+    let infer = ctx.infer();
+    let (axis, negative) = (infer.axis("axis", dims.len())?, Negative::of_attr(&infer)?);
     let (x, indices) = (ctx.tensor(0)?, ctx.tensor(1)?);
     let size = x.shape()[axis].clone();
     let out = te::compute(indices.shape().to_vec(), "T_gather_elements", |i| {
         let mut position: Vec<Expr> =
             i.iter().zip(x.shape()).map(|(i, d)| index_bounds::clamp(i, d)).collect();
-        position[axis] = index_bounds::normalize(&indices.at(i), &size);
+        position[axis] = index_bounds::normalize(&indices.at(i), &size, negative);
         x.at(&position)
     });
     let mut checks = index_dim_checks(ctx, &at, &dims, axis);
     if !ctx.trust_indices {
         let op = ctx.decl.name;
         checks.push(index_bounds::check_all(indices.shape(), |c| {
-            index_bounds::range_condition(op, &indices.at(c), axis, &size)
+            index_bounds::range_condition(op, (axis, &indices.at(c), &size), negative)
         }));
     }
     Ok(vec![checks.into_iter().fold(out, |out, check| out.with_check(check))])
@@ -235,7 +237,8 @@ fn te_gather_nd(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let mut out = te::compute(shape, "T_gather_nd", |i| {
         let mut position = i[..batch].to_vec();
         for k in 0..len {
-            position.push(index_bounds::normalize(&element(&i[..lead], k), &x.shape()[batch + k]));
+            let (index, size) = (element(&i[..lead], k), &x.shape()[batch + k]);
+            position.push(index_bounds::normalize(&index, size, Negative::FromEnd));
         }
         position.extend_from_slice(&i[lead..]);
         x.at(&position)
@@ -243,7 +246,8 @@ fn te_gather_nd(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     for k in 0..if ctx.trust_indices { 0 } else { len } {
         let size = x.shape()[batch + k].clone();
         out = out.with_check(index_bounds::check_all(&indices.shape()[..lead], |c| {
-            index_bounds::range_condition(ctx.decl.name, &element(c, k), batch + k, &size)
+            let at = (batch + k, &element(c, k), &size);
+            index_bounds::range_condition(ctx.decl.name, at, Negative::FromEnd)
         }));
     }
     Ok(vec![out])
@@ -317,7 +321,7 @@ fn te_index_tensor(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         let mut position: Vec<Expr> = indices
             .iter()
             .zip(x.shape())
-            .map(|(t, size)| index_bounds::normalize(&t.at(&i[..lead]), size))
+            .map(|(t, size)| index_bounds::normalize(&t.at(&i[..lead]), size, Negative::FromEnd))
             .collect();
         position.extend_from_slice(&i[lead..]);
         x.at(&position)
@@ -327,7 +331,8 @@ fn te_index_tensor(ctx: &mut LegalizeCtx<'_>) -> TeResult {
         for (k, (t, size)) in indices.iter().zip(x.shape()).enumerate() {
             let index_value = t.value();
             let check = index_bounds::check_all(index_value.shape(), |c| {
-                index_bounds::range_condition(ctx.decl.name, &index_value.at(c), k, size)
+                let at = (k, &index_value.at(c), size);
+                index_bounds::range_condition(ctx.decl.name, at, Negative::FromEnd)
             });
             result = result.with_check(check);
         }

@@ -9,7 +9,7 @@ use pliant_ir::{DType, Sym};
 use super::gather::{
     check_index_dims, index_dim_checks, index_dims, index_tensors, index_tuple_len,
 };
-use super::index_bounds;
+use super::index_bounds::{self, Negative, WRAP_NEGATIVE};
 use super::scatter_gradients;
 use super::scatter_loops::{ScatterUpdates, checked_row_index, scatter};
 use crate::broadcast::{BroadcastTarget, broadcast_dims};
@@ -30,10 +30,14 @@ pub static DECLS: &[OpDecl] = &[
         "Writes each element of `updates` to `data`. The element at position `p` is written at `p`, but with the coordinate \
         along the axis replaced by `indices[p]`. The reduction is \"update\", \"add\", \"mul\", \"min\", \"max\" or \
         \"mean\" (of the element and all its updates). Updates are applied in row-major order. Negative indices count from \
-        the end.",
+        the end; without `wrap_negative`, they are out of range.",
     )
     .operands(&["data", "indices: index", "updates"])
-    .attrs(&[("axis", Default::Int(0)), ("reduction", Default::Str("update"))])
+    .attrs(&[
+        ("axis", Default::Int(0)),
+        ("reduction", Default::Str("update")),
+        (WRAP_NEGATIVE, Default::Bool(true)),
+    ])
     .te(Pattern::Opaque, te_scatter_elements)
     .numpy("put_along_axis")
     .onnx(&["ScatterElements", "Scatter"])
@@ -123,6 +127,7 @@ fn infer_scatter_elements(ctx: &mut InferCtx<'_>) -> InferResult {
     require_integer(ctx, 1, &indices)?;
     ctx.same_dtype(0, 2)?;
     reduction(ctx)?;
+    Negative::of_attr(ctx)?;
     check_index_dims(ctx, (&data, "data"), &indices)?;
     if let Some(expected) = &indices.dims {
         check_dims(ctx, 2, &updates, expected)?;
@@ -134,6 +139,7 @@ fn te_scatter_elements(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (dims, at) = (ctx.dims(0)?, ctx.dims(1)?);
     let infer = ctx.infer();
     let (axis, reduction) = (infer.axis("axis", dims.len())?, reduction(&infer)?);
+    let negative = Negative::of_attr(&infer)?;
     let (x, indices, updates) = (ctx.tensor(0)?, ctx.tensor(1)?, ctx.tensor_with_dims(2, &at)?);
     let (op, trust_indices) = (ctx.decl.name, ctx.trust_indices);
     let checks = index_dim_checks(ctx, &at, &dims, axis);
@@ -144,6 +150,7 @@ fn te_scatter_elements(ctx: &mut LegalizeCtx<'_>) -> TeResult {
             op,
             trust_indices,
             (axis, &indices.at(i), &x.shape()[axis]),
+            negative,
         );
         let mut to: Vec<Expr> =
             i.iter().zip(x.shape()).map(|(i, d)| index_bounds::clamp(i, d)).collect();

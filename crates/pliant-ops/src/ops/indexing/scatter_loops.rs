@@ -5,7 +5,7 @@ use pliant_tensor::DType;
 
 use super::super::parallel_row_loops::{MIN_CHUNK_ELEMENTS, for_each_element};
 use super::super::reductions::accumulator;
-use super::index_bounds;
+use super::index_bounds::{self, Negative};
 use crate::te::{self, Body, Expr, Tensor};
 
 /// A function that writes one update, given the indices of an element in the result and in the updates.
@@ -175,7 +175,8 @@ pub(super) fn checked_row_index(
     trust_indices: bool,
     (axis, index, size): (usize, &Expr, &Expr),
 ) -> Expr {
-    let position = index_bounds::emit_checked_index(b, op, trust_indices, (axis, index, size));
+    let at = (axis, index, size);
+    let position = index_bounds::emit_checked_index(b, op, trust_indices, at, Negative::FromEnd);
     // Asserted once per row rather than for each of its elements.
     b.assert(
         &te::lt(&position, size),

@@ -117,15 +117,16 @@ def index_put(cx: FunctionImporter, x: Any, indices: Sequence[Any], values: Any,
 
 
 def gather(cx: FunctionImporter, x: Any, dim: int, positions: Any, **_: Any) -> Any:
-    """Converts ``gather``. Scalar operands and empty index tensors of another rank are accepted, as in torch."""
+    """Converts ``gather``. Scalar operands and empty index tensors of another rank are accepted, as in torch. A negative index is an
+    error at run time."""
     if cx.rank(x) == 0:
         return cx.ops.broadcast_to(x, cx.shape(positions))
     if cx.rank(positions) == 0:
         positions = cx.ops.reshape(positions, [1])
-        return cx.ops.reshape(cx.ops.gather_elements(x, positions, axis=0), [])
+        return cx.ops.reshape(cx.ops.gather_elements(x, positions, axis=0, wrap_negative=False), [])
     if cx.rank(positions) != cx.rank(x):  # torch accepts empty index tensors of any rank.
         return cx.ops.zeros(cx.shape(positions), cx.dtype(x))
-    return cx.ops.gather_elements(x, positions, axis=cx.axis(x, dim))
+    return cx.ops.gather_elements(x, positions, axis=cx.axis(x, dim), wrap_negative=False)
 
 
 def _vector(cx: FunctionImporter, x: Any) -> Any:
@@ -133,7 +134,8 @@ def _vector(cx: FunctionImporter, x: Any) -> Any:
 
 
 def _scatter(cx: FunctionImporter, x: Any, dim: int, positions: Any, source: Any, reduction: str) -> Any:
-    """Scatters with a reduction. ``source`` may be larger than the index tensor, as in torch."""
+    """Scatters with a reduction. ``source`` may be larger than the index tensor, as in torch. A negative index is an error at run
+    time."""
     dtype, shape = cx.dtype(x), cx.shape(x)
     axis = cx.axis(x, dim)
     x, positions, source = (_vector(cx, v) for v in (x, positions, cx.cast(source, dtype)))
@@ -143,7 +145,7 @@ def _scatter(cx: FunctionImporter, x: Any, dim: int, positions: Any, source: Any
         source = cx.ops.strided_slice(source, axes=axes, begin=[0] * len(sizes), end=sizes)
     if dtype == "bool":
         x, source = cx.cast(x, "uint8"), cx.cast(source, "uint8")
-    result = cx.ops.scatter_elements(x, positions, source, axis=axis, reduction=reduction)
+    result = cx.ops.scatter_elements(x, positions, source, axis=axis, reduction=reduction, wrap_negative=False)
     return cx.ops.reshape(cx.cast(result, dtype), shape) if not shape else cx.cast(result, dtype)
 
 
@@ -203,7 +205,7 @@ def index_select(cx: FunctionImporter, x: Any, dim: int, positions: Any) -> Any:
     """Converts ``index_select``. A scalar ``positions`` is a vector of one element, so that the dim remains."""
     if cx.rank(x) == 0:
         return cx.ops.reshape(x, cx.out_shape)
-    return cx.ops.take(x, _vector(cx, positions), axis=cx.axis(x, dim))
+    return cx.ops.take(x, _vector(cx, positions), axis=cx.axis(x, dim), wrap_negative=False)
 
 
 def _index_write(reduction: str) -> Converter:
@@ -259,7 +261,8 @@ def take(cx: FunctionImporter, x: Any, positions: Any) -> Any:
 
 
 def take_along_dim(cx: FunctionImporter, x: Any, positions: Any, dim: int | None = None) -> Any:
-    """Converts ``take_along_dim``. Dims other than ``dim`` are broadcast; without ``dim``, both operands are flattened."""
+    """Converts ``take_along_dim``. Dims other than ``dim`` are broadcast; without ``dim``, both operands are flattened. Unlike
+    ``gather``, negative indices count from the end."""
     if dim is None:
         return cx.ops.take(cx.ops.flatten(x), cx.ops.flatten(positions), axis=0)
     axis = cx.axis(x, dim)

@@ -26,7 +26,7 @@ def embedding_bag(
     (count,) = cx.shape(positions)
     order = cx.ops.arange(count, dtype=cx.dtype(starts))
     bag = cx.ops.subtract(cx.ops.bucketize(order, starts, right=True), cx.tensor(1, "int64"))
-    rows = cx.ops.take(weight, positions, axis=0)
+    rows = cx.ops.take(weight, positions, axis=0, wrap_negative=False)
     if sample_weights is not None:
         rows = cx.ops.multiply(rows, cx.ops.expand_dims(sample_weights, 1))
     target = cx.ops.broadcast_to(cx.ops.expand_dims(bag, 1), [count, width])
@@ -63,15 +63,21 @@ def histogram_of_counts(cx: FunctionImporter, x: Any, bins: int = 100, low: Any 
 
 
 def embedding(cx: FunctionImporter, weight: Any, positions: Any, *_: Any) -> Any:
-    """Converts ``embedding``. Its other operands, such as ``padding_idx``, only affect gradients and are ignored."""
-    return cx.ops.take(weight, positions, axis=0)
+    """Converts ``embedding``. Its other operands, such as ``padding_idx``, only affect gradients and are ignored. An index that is
+    negative or too large is an error at run time."""
+    return cx.ops.take(weight, positions, axis=0, wrap_negative=False)
 
 
 def one_hot(cx: FunctionImporter, x: Any, classes: Any = -1) -> Any:
-    """Converts ``one_hot``, which needs a number of classes. An index out of range, an error in torch, results in zeros."""
+    """Converts ``one_hot``, which needs a number of classes. An index out of range is an error at run time, so ones are scattered:
+    the operator ``one_hot`` of Relax has a row of zeros for such an index."""
     if isinstance(classes, int) and classes < 0:
         raise UnsupportedError("one_hot without num_classes is not supported: pass the number of classes")
-    return cx.ops.one_hot(x, cx.tensor(1, "int64"), cx.tensor(0, "int64"), classes, axis=-1)
+    axis = cx.rank(x)
+    zeros = cx.ops.zeros([*cx.shape(x), classes], "int64")
+    positions = cx.ops.expand_dims(x, axis)
+    ones = cx.ops.broadcast_to(cx.tensor(1, "int64"), cx.shape(positions))
+    return cx.ops.scatter_elements(zeros, positions, ones, axis=axis, wrap_negative=False)
 
 
 def bucketize(cx: FunctionImporter, x: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
@@ -90,7 +96,7 @@ def searchsorted(
     dtype = cx.promoted_type(x, boundaries)
     boundaries, x = cx.cast(boundaries, dtype), cx.tensor(x, dtype)
     if sorter is not None:
-        boundaries = cx.ops.gather_elements(boundaries, sorter, axis=cx.rank(boundaries) - 1)
+        boundaries = cx.ops.gather_elements(boundaries, sorter, axis=cx.rank(boundaries) - 1, wrap_negative=False)
     if cx.rank(boundaries) == 1:
         return cx.ops.bucketize(x, boundaries, out_int32=out_int32, right=right)
 

@@ -33,6 +33,10 @@ def layer_norm(
     sizes = [cx.shape(x)[a] for a in axes]
     dtype = cx.dtype(x)
     gamma, beta = _parameter(cx, weight, 1.0, sizes, dtype), _parameter(cx, bias, 0.0, sizes, dtype)
+    if eps < 0:  # torch does not check epsilon. The result is NaN where the variance is smaller.
+        mean, deviation = _statistics(cx, x, axes, eps)
+        centred = cx.ops.subtract(cx.cast(x, cx.dtype(mean)), mean)
+        return cx.ops.add(cx.ops.multiply(cx.cast(cx.ops.multiply(centred, deviation), dtype), gamma), beta)
     return cx.ops.nn.layer_norm(x, gamma, beta, axes=axes, epsilon=eps)
 
 

@@ -29,8 +29,9 @@ def _resize(
 
 
 def _nearest(dims: int, exact: bool = False) -> Converter:
-    """The converter of nearest resizing. ``exact`` rounds from pixel centres, with ties up; otherwise, positions are truncated."""
-    mode, rounding = ("half_pixel", "round_prefer_ceil") if exact else ("asymmetric", "floor")
+    """The converter of nearest resizing. ``exact`` rounds from pixel centres, with ties up; otherwise, positions are truncated.
+    Positions are rounded as torch rounds them, since the nearest element depends on it."""
+    mode, rounding = ("torch_half_pixel", "round_prefer_ceil") if exact else ("torch_asymmetric", "floor")
 
     def convert(cx: FunctionImporter, x: Any, size: Any, *scales: Any) -> Any:
         return _resize(cx, x, dims, "nearest_neighbor", mode, rounding, _scales(scales, dims))
