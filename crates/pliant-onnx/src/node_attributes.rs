@@ -41,6 +41,16 @@ impl<'a> AttrReader<'a> {
         Ok(self.find(name, &[AttributeType::Int])?.map(AttributeProto::i))
     }
 
+    /// Reads an integer attribute that must be at least 1; `None` if it is absent.
+    pub fn positive_int(&self, name: &str) -> AttrResult<Option<i64>> {
+        match self.int(name)? {
+            Some(value) if value < 1 => Err(Problem::attribute(format!(
+                "attribute '{name}' must be positive, but is {value}"
+            ))),
+            value => Ok(value),
+        }
+    }
+
     /// Reads a float attribute; `None` if it is absent.
     pub fn float(&self, name: &str) -> AttrResult<Option<f64>> {
         Ok(self.find(name, &[AttributeType::Float])?.map(|a| f64::from(a.f())))

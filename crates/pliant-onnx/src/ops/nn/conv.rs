@@ -68,7 +68,7 @@ fn with_channels(n: &mut Node<'_, '_>, x: Expr, of_weight: Sym, groups: i64) -> 
 
 /// Emits a convolution of `x` with `weight` that uses the node's attributes.
 fn convolve(n: &mut Node<'_, '_>, x: Expr, weight: Expr) -> ExprResult {
-    let groups = n.attrs().int("group")?.unwrap_or(1);
+    let groups = n.attrs().positive_int("group")?.unwrap_or(1);
     let of_weight = n.dims_with_min_rank(weight, 2)?[1];
     let x = with_channels(n, x, of_weight, groups)?;
     let filter = filter_shape(n, weight)?;
@@ -158,7 +158,7 @@ fn add_channel_bias(n: &mut Node<'_, '_>, y: Expr, bias: Option<Expr>) -> ExprRe
 
 fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
-    let groups = attrs.int("group")?.unwrap_or(1);
+    let groups = attrs.positive_int("group")?.unwrap_or(1);
     let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
     let of_weight = n.dims_with_min_rank(weight, 2)?[0];
     let x = with_channels(n, x, of_weight, 1)?;

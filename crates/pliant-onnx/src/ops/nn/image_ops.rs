@@ -235,8 +235,8 @@ fn patch_position_count(
 /// Converts `DeformConv`: a convolution that reads the input at positions displaced by an offset input.
 fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
-    let (groups, offset_groups) =
-        (attrs.int("group")?.unwrap_or(1), attrs.int("offset_group")?.unwrap_or(1));
+    let groups = attrs.positive_int("group")?.unwrap_or(1);
+    let offset_groups = attrs.positive_int("offset_group")?.unwrap_or(1);
     let list = |name: &str, count: usize, value: i64| {
         let list = attrs.ints(name)?.map_or_else(|| vec![value; count], <[i64]>::to_vec);
         check_list_length(name, &list, count).map(|()| list)
