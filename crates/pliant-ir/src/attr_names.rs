@@ -26,6 +26,10 @@ names! {
     DEFAULT_INPUTS = "default_inputs";
     /// Attribute of the function of an imported model: the names of the model's outputs.
     OUTPUT_NAMES = "output_names";
+    /// Attribute of the function of an imported model that has outputs of fewer than 8 bits or of 8-bit floats: for each
+    /// output, the
+    /// name of this element type in the package `ml_dtypes`, or `""`. The function returns such outputs as 8-bit integers.
+    NARROW_OUTPUTS = "narrow_outputs";
     /// Attribute of a graph function: upper bounds of symbolic sizes, as in `{"n": 1024}`.
     UPPER_BOUND = "tir_var_upper_bound";
     /// Attribute of a graph function that consists of calls of loop functions: `FuseTIR` fuses them into one loop function.

@@ -25,7 +25,9 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use pliant_diag::SourceMap;
-use pliant_ir::attr_names::{DEFAULT_INPUTS, GLOBAL_SYMBOL, INPUT_NAMES, NUM_INPUT, OUTPUT_NAMES};
+use pliant_ir::attr_names::{
+    DEFAULT_INPUTS, GLOBAL_SYMBOL, INPUT_NAMES, NARROW_OUTPUTS, NUM_INPUT, OUTPUT_NAMES,
+};
 use pliant_ir::relax::size_origins::DIVISIBLE;
 use pliant_ir::relax::{Expr, FunctionBuilder};
 use pliant_ir::{AttrValue, IRModule};
@@ -48,7 +50,9 @@ use crate::imported_value::Value;
 use crate::model_file::Model;
 use crate::operator_schemas;
 use crate::partly_known_vectors::KnownElements;
+use crate::proto::type_proto::Value as TypeValue;
 use crate::proto::{FunctionProto, GraphProto, NodeProto, OperatorSetIdProto, ValueInfoProto};
+use crate::subbyte_types;
 use crate::symbol_constraints::SymbolConstraints;
 use crate::value_origins::{Origin, Origins};
 
@@ -211,7 +215,19 @@ pub(crate) struct ConvertedGraph {
     /// The names of graph inputs that become constants and not parameters, because the file has values for them.
     defaults: Vec<String>,
     outputs: Vec<String>,
+    /// For each output, the name of its narrow type, or `""`.
+    narrow_outputs: Vec<String>,
     result: Expr,
+}
+
+/// The name of the narrow element type of a tensor, or `""` for other types.
+fn narrow_type_name(info: &ValueInfoProto) -> String {
+    let tensor = match info.r#type.as_ref().and_then(|t| t.value.as_ref()) {
+        Some(TypeValue::TensorType(tensor)) => tensor,
+        _ => return String::new(),
+    };
+    let narrow = subbyte_types::narrow_type(tensor.elem_type().into());
+    narrow.and_then(subbyte_types::ml_dtypes_name).unwrap_or_default().to_owned()
 }
 
 impl<'m> Importer<'m> {
@@ -372,15 +388,17 @@ impl<'m> Importer<'m> {
             return None;
         }
         let mut outputs: Vec<String> = graph.output.iter().map(|o| o.name().into()).collect();
+        let mut narrow_outputs: Vec<String> = graph.output.iter().map(narrow_type_name).collect();
         if options.intermediates {
             self.add_intermediate_outputs(graph, &mut outputs, &mut results);
         }
+        narrow_outputs.resize(outputs.len(), String::new());
         let result = match results.as_slice() {
             [one] => *one,
             all => self.builder.func_mut().tuple(all),
         };
         let inputs = inputs.iter().map(|i| i.name().to_owned()).collect();
-        Some(ConvertedGraph { inputs, defaults, outputs, result })
+        Some(ConvertedGraph { inputs, defaults, outputs, narrow_outputs, result })
     }
 
     /// Ends the function `main` and builds the result of the import.
@@ -402,6 +420,9 @@ impl<'m> Importer<'m> {
             parts.inputs.iter().chain(self.params.keys()).cloned().collect();
         func.attrs.insert(INPUT_NAMES.into(), names(&input_names));
         func.attrs.insert(OUTPUT_NAMES.into(), names(&parts.outputs));
+        if parts.narrow_outputs.iter().any(|name| !name.is_empty()) {
+            func.attrs.insert(NARROW_OUTPUTS.into(), names(&parts.narrow_outputs));
+        }
         if !parts.defaults.is_empty() {
             func.attrs.insert(DEFAULT_INPUTS.into(), names(&parts.defaults));
         }

@@ -45,6 +45,23 @@ pub(crate) fn narrow_type(code: i64) -> Option<DataType> {
     (integer_bits(ty).is_some() || is_narrow_float(ty)).then_some(ty)
 }
 
+/// The name of a narrow type in the Python package `ml_dtypes`; `None` for all other types.
+pub(crate) fn ml_dtypes_name(ty: DataType) -> Option<&'static str> {
+    Some(match ty {
+        DataType::Int4 => "int4",
+        DataType::Uint4 => "uint4",
+        DataType::Int2 => "int2",
+        DataType::Uint2 => "uint2",
+        DataType::Float8e4m3fn => "float8_e4m3fn",
+        DataType::Float8e4m3fnuz => "float8_e4m3fnuz",
+        DataType::Float8e5m2 => "float8_e5m2",
+        DataType::Float8e5m2fnuz => "float8_e5m2fnuz",
+        DataType::Float8e8m0 => "float8_e8m0fnu",
+        DataType::Float4e2m1 => "float4_e2m1fn",
+        _ => return None,
+    })
+}
+
 /// The number of bits of an integer type of 2 or 4 bits, and whether it is signed; `None` for other types.
 pub(crate) fn integer_bits(ty: DataType) -> Option<(u32, bool)> {
     match ty {

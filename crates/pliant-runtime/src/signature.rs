@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The name and the type of a parameter or a result of a function.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValueInfo {
     /// The name of the parameter; empty for a result.
     pub name: String,
@@ -47,11 +47,10 @@ impl std::fmt::Display for Dim {
 ///     shape: Some(vec![Dim::Symbolic("n".into()), Dim::Constant(4)]),
 /// };
 /// let (name, inputs, output) = ("main".into(), vec![value("x"), value("w")], value(""));
-/// let (input_names, output_names, default_inputs) = (Vec::new(), Vec::new(), Vec::new());
-/// let main = Signature { name, inputs, output, input_names, output_names, default_inputs };
+/// let main = Signature { name, inputs, output, ..Signature::default() };
 /// assert_eq!(main.feed_names(), ["x", "w"]);
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signature {
     /// The name of the function.
     pub name: String,
@@ -71,6 +70,10 @@ pub struct Signature {
     /// program, not parameters.
     #[serde(default)]
     pub default_inputs: Vec<String>,
+    /// For each output of an imported model, the name of its element type in the Python package `ml_dtypes` if the type has fewer
+    /// than 8 bits or is an 8-bit float, or `""`. Such outputs are returned as 8-bit integers. Empty if there are none.
+    #[serde(default)]
+    pub narrow_outputs: Vec<String>,
 }
 
 impl Signature {

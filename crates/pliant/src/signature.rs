@@ -1,7 +1,7 @@
 //! Computes the signatures of functions from a module.
 
 use pliant_diag::spelling_suggestions::did_you_mean;
-use pliant_ir::attr_names::{DEFAULT_INPUTS, INPUT_NAMES, OUTPUT_NAMES};
+use pliant_ir::attr_names::{DEFAULT_INPUTS, INPUT_NAMES, NARROW_OUTPUTS, OUTPUT_NAMES};
 use pliant_ir::relax::{Function, Type, TypeData};
 use pliant_ir::{AttrValue, IRModule, print};
 use pliant_runtime::{Dim, Signature, ValueInfo};
@@ -39,6 +39,7 @@ pub fn signatures(module: &IRModule) -> Vec<Signature> {
             input_names: name_list(f, INPUT_NAMES),
             output_names: name_list(f, OUTPUT_NAMES),
             default_inputs: name_list(f, DEFAULT_INPUTS),
+            narrow_outputs: name_list(f, NARROW_OUTPUTS),
         })
         .collect()
 }
