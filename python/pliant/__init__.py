@@ -16,11 +16,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pliant import _core, _host_functions
-from pliant._core import Profile, build_info, cpu, device
+from pliant._core import CancelToken, Profile, build_info, cpu, device
 from pliant.error import (
     AssertionFailed,
     BoundsError,
     CallError,
+    CancelledError,
     CompileError,
     DTypeError,
     DivisionError,
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
         topi,
         transform,
     )
+    from pliant._explorer import explore
     from pliant._export import export_library
     from pliant._model import Model, build, compile, load
     from pliant.ir import IRModule, instrument
@@ -104,6 +106,7 @@ _LAZY = {
     "IRModule": "pliant.ir",
     "instrument": "pliant.ir",
     "Model": "pliant._model",
+    "explore": "pliant._explorer",
     "export_library": "pliant._export",
     "build": "pliant._model",
     "compile": "pliant._model",
@@ -117,6 +120,8 @@ __all__ = [
     "AssertionFailed",
     "BoundsError",
     "CallError",
+    "CancelToken",
+    "CancelledError",
     "CompileError",
     "DTypeError",
     "DataType",
@@ -142,6 +147,7 @@ __all__ = [
     "cpu",
     "device",
     "error",
+    "explore",
     "export_library",
     "get_global_func",
     "instrument",

@@ -5,11 +5,16 @@ from __future__ import annotations
 
 import os
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from pliant import _core
 from pliant._compiled_model import Model
 from pliant._core import IRModule, PrimFunc
+from pliant._explorer import Source
+from pliant._logging import log_compilation, logger
 from pliant._loop_function_callers import with_callers
 from pliant.error import UnsupportedError
 from pliant.target import Target
@@ -110,21 +115,28 @@ def compile(
         if is_torch_program(mod):
             return compile_torch(mod, target, options)
         mod = mod.model_proto  # type: ignore[union-attr]
-    program: Any = mod
-    shapes: str | None = None
+    source = Source(mod, target, options)
+    program, shapes = program_of(mod, options)
+    model = Model(compile_module(program, target, options), shapes)
+    model._source = source
+    return model
+
+
+def program_of(mod: Any, options: dict[str, Any]) -> tuple[Any, str | None]:
+    """Reads or imports a program. Returns it, and the report on the sizes of an ONNX model. Removes the options of the import from
+    ``options``."""
     facts = {name: options.pop(name) for name in ONNX_OPTIONS if name in options}
     if _is_onnx(mod):
         from pliant.frontend.onnx import ImportOptions, import_model
 
-        program, shapes = import_model(mod, ImportOptions(**facts))
+        imported = import_model(mod, ImportOptions(**facts))
         allowed = getattr(facts.get("limits"), "seconds", None)
         if allowed is not None:
             options.setdefault("seconds", allowed)
-    elif facts:
+        return imported
+    if facts:
         raise TypeError(f"the options {', '.join(facts)} are only for ONNX models, but the program is not one")
-    elif isinstance(mod, str | os.PathLike):
-        program = _read(os.fspath(mod))
-    return Model(compile_module(program, target, options), shapes)
+    return (_read(os.fspath(mod)) if isinstance(mod, str | os.PathLike) else mod), None
 
 
 def build(
@@ -142,14 +154,25 @@ def compile_module(
     mod: IRModule | Function | PrimFunc, target: Any, options: dict[str, Any]
 ) -> _core.Executable:
     """Compiles a module or function under the current pass context."""
+    with compile_settings(mod, target, options) as (module, settings):
+        start = time.perf_counter()
+        executable = _core.compile_module(module, settings)
+        log_compilation(executable, time.perf_counter() - start)
+    return executable
+
+
+@contextmanager
+def compile_settings(mod: Any, target: Any, options: dict[str, Any]) -> Iterator[tuple[IRModule, dict[str, Any]]]:
+    """Returns the module to compile and the settings of the extension module, within the current pass context."""
     from pliant.relax.pipeline import as_pipeline
     from pliant.transform._pass_context import compiling
 
+    logger()  # Reports an invalid PLIANT_LOG before the compilation.
     module = with_callers(as_module(mod))
     options = {**options, "target": Target("auto" if target is None else target).backend}
     options["pipeline"] = as_pipeline(options.get("pipeline"))
     with compiling(options) as settings:
-        return _core.compile_module(module, settings)
+        yield module, settings
 
 
 ONNX_OPTIONS = ("dynamic_shapes", "divisible", "allow_specialization", "strict", "limits")

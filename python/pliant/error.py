@@ -9,6 +9,7 @@ __all__ = [
     "AssertionFailed",
     "BoundsError",
     "CallError",
+    "CancelledError",
     "CompileError",
     "DTypeError",
     "DiagnosticError",
@@ -68,6 +69,11 @@ class TimeLimitError(VMError, TimeoutError):
     """A run exceeded the ``timeout`` of its call and was stopped. The message names the function
     and the limit in seconds and, if known, the source lines or nodes that were running. Ctrl-C
     raises ``KeyboardInterrupt`` instead."""
+
+
+class CancelledError(VMError):
+    """A run was stopped by the ``cancel`` token of its call. The message names the function and, if known, the source lines or nodes
+    that were running."""
 
 
 class AssertionFailed(VMError, AssertionError):

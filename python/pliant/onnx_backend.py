@@ -29,9 +29,8 @@ _TEST_OPTIONS = ("rtol", "atol")
 class PliantBackendRep(BackendRep):
     """A compiled model that takes and returns NumPy arrays."""
 
-    def __init__(self, model: Model, graph: onnx.GraphProto) -> None:
+    def __init__(self, model: Model) -> None:
         self.model = model
-        self._outputs = list(graph.output)
 
     def run(self, inputs: Any, *, timeout: float | None = None, **kwargs: Any) -> tuple[Any, ...]:
         """Runs the model and returns a tuple of outputs. ``inputs`` is a sequence in the order of
@@ -45,14 +44,13 @@ class PliantBackendRep(BackendRep):
             raise TypeError(f"run takes no option other than timeout, got {', '.join(kwargs)}")
         names = self.model.input_names
         if isinstance(inputs, Mapping):
-            feeds = {name: _to_input(value) for name, value in inputs.items()}
+            feeds = dict(inputs)
         else:
             given = list(inputs) if isinstance(inputs, Sequence) else [inputs]
             if len(given) > len(names):
                 raise ValueError(f"{len(given)} inputs are passed, but the model takes {len(names)}")
-            feeds = {name: _to_input(value) for name, value in zip(names, given, strict=False)}
-        results = self.model.run(None, feeds, timeout=timeout)
-        return tuple(_to_declared_type(value, info.type) for value, info in zip(results, self._outputs, strict=True))
+            feeds = dict(zip(names, given, strict=False))
+        return tuple(self.model.run(None, feeds, timeout=timeout))
 
 
 class PliantBackend(Backend):
@@ -86,10 +84,10 @@ class PliantBackend(Backend):
             raise ValueError(f"the device '{device}' is not supported; Pliant runs on 'CPU'")
         options = {k: v for k, v in kwargs.items() if k not in _TEST_OPTIONS}
         if "allow_specialization" in options:
-            return PliantBackendRep(compile_model(model, **options), model.graph)
+            return PliantBackendRep(compile_model(model, **options))
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".* would be fixed")
-            return PliantBackendRep(compile_model(model, allow_specialization=True, **options), model.graph)
+            return PliantBackendRep(compile_model(model, allow_specialization=True, **options))
 
     @classmethod
     def run_node(
@@ -128,33 +126,6 @@ def _newest_version(node: onnx.NodeProto) -> int:
         version: int = onnx.defs.get_schema(node.op_type, domain=node.domain).since_version
         return version
     return 1
-
-
-def _to_input(value: Any) -> Any:
-    """Converts an input to a value that the runtime accepts. Arrays of the types of the package ``ml_dtypes`` are converted:
-    integers of fewer than 8 bits become int8 or uint8, and floats of at most 8 bits become uint8 with the same bits."""
-    if value is None:
-        return None
-    if isinstance(value, list | tuple):
-        return [_to_input(v) for v in value]
-    array = np.asarray(value)
-    if array.dtype.name.startswith(("float8", "float4")):
-        return array.view(np.uint8)
-    held = {"int4": np.int8, "int2": np.int8, "uint4": np.uint8, "uint2": np.uint8}.get(array.dtype.name)
-    return array if held is None else array.astype(held)
-
-
-def _to_declared_type(value: Any, declared: onnx.TypeProto) -> Any:
-    """Converts a result to the element type that the model declares for it."""
-    element = declared.tensor_type.elem_type
-    if not isinstance(value, np.ndarray) or not element:
-        return value
-    dtype = onnx.helper.tensor_dtype_to_np_dtype(element)
-    if dtype == value.dtype or value.dtype not in (np.int8, np.uint8):
-        return value
-    if dtype.name.startswith(("float8", "float4")):
-        return value.view(dtype)
-    return value.astype(dtype) if dtype.name.removeprefix("u") in ("int4", "int2") else value
 
 
 is_compatible = PliantBackend.is_compatible

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -73,3 +76,52 @@ def test_wrong_arguments_are_errors_and_leave_the_model_usable() -> None:
     with pytest.raises(ValueError, match="timeout"):
         model.profile(x, w, timeout=-1)
     np.testing.assert_allclose(model(x, w).numpy(), x @ w, rtol=1e-4)
+
+
+def test_events_have_times_tensors_and_source_lines() -> None:
+    profile = pliant.compile(Product).profile(*operands(6), runs=3)
+    (product,) = [event for event in profile.events if event["name"] == "matmul"]
+    assert product["kind"] == "loops" and product["seconds"] > 0 and product["flops"] == 2 * 6 * 64 * 32
+    assert product["tensors"][0] == "float32[6, 64]"
+    assert "test_profiling.py:" in product["location"]
+    starts = [event["start"] for event in profile.events]
+    assert all(start >= 0 for start in starts) and all(event["memory"] > 0 for event in profile.events)
+    np.testing.assert_allclose(np.asarray(profile.result), np.matmul(*operands(6)), rtol=1e-5)
+
+
+def test_calls_are_compared_with_the_peak_of_the_machine() -> None:
+    profile = pliant.compile(Product).profile(*operands(50))
+    (product,) = [call for call in profile.calls if call["name"] == "matmul"]
+    peak = pliant._core.machine_peak_gflops()
+    assert peak > 0 and product["percent_of_peak"] == pytest.approx(100 * product["gflops"] / peak)
+    assert any("test_profiling.py" in text for text in product["locations"])
+    assert "% peak" in str(profile) and "test_profiling.py" in str(profile)
+
+
+def test_profiles_are_exported(tmp_path: Path) -> None:
+    profile = pliant.compile(Product).profile(*operands(4), runs=2)
+    facts = json.loads(profile.to_json())
+    assert facts["runs"] == 2 and facts["calls"] and facts["events"] and facts["peak_gflops"] > 0
+    profile.save_trace(tmp_path / "trace.json")
+    trace = json.loads((tmp_path / "trace.json").read_text())
+    spans = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    assert len(spans) == len(profile.events)
+    assert any("test_profiling.py" in span["name"] and span["args"]["flops"] for span in spans)
+    assert all(event["args"]["bytes"] > 0 for event in trace["traceEvents"] if event["ph"] == "C")
+    assert "<table>" in profile._repr_html_() and "matmul" in profile._repr_html_()
+    with pytest.raises(OSError):
+        profile.save_trace(tmp_path / "absent" / "trace.json")
+
+
+def test_a_profile_without_warm_up_runs_once() -> None:
+    model = pliant.compile(Product)
+    model.profile(*operands(3), runs=1, warm_up=False)
+    assert model.stats().runs == 1
+
+
+def test_events_name_onnx_nodes() -> None:
+    from onnx_models import FLOAT, model_of, node
+
+    model = pliant.compile(model_of([node("Relu", "x", "y", name="first layer/relu")], {"x": (FLOAT, ["n"])}, ["y"]))
+    profile = model.profile(np.ones(4, np.float32))
+    assert any("first layer/relu" in event["location"] and "Relu" in event["location"] for event in profile.events)

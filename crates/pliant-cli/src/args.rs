@@ -109,7 +109,7 @@ pub struct FeedArgs {
 impl FeedArgs {
     /// The run options that the command line selects: the time limit.
     pub fn run_options(&self) -> RunOptions {
-        RunOptions { time_limit: self.time_limit }
+        RunOptions { time_limit: self.time_limit, ..RunOptions::default() }
     }
 }
 

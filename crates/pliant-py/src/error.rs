@@ -29,6 +29,8 @@ pub enum Error {
     Vm(String),
     /// A run exceeded its time limit.
     TimeLimit(String),
+    /// A run was stopped by its token.
+    Cancelled(String),
     /// An assertion of the program failed.
     Assertion(String),
     /// A program accessed an index that is out of bounds.
@@ -86,6 +88,7 @@ impl Error {
             | Error::Unsupported(m)
             | Error::Vm(m)
             | Error::TimeLimit(m)
+            | Error::Cancelled(m)
             | Error::Assertion(m)
             | Error::Bounds(m)
             | Error::Division(m)
@@ -141,6 +144,7 @@ exception_classes! {
     unsupported_error = "UnsupportedError";
     vm_error = "VMError";
     time_limit_error = "TimeLimitError";
+    cancelled_error = "CancelledError";
     assertion_failed = "AssertionFailed";
     bounds_error = "BoundsError";
     division_error = "DivisionError";
@@ -175,6 +179,7 @@ impl From<Error> for PyErr {
             Error::Unsupported(m) => new_exception(unsupported_error, m),
             Error::Vm(m) => new_exception(vm_error, m),
             Error::TimeLimit(m) => new_exception(time_limit_error, m),
+            Error::Cancelled(m) => new_exception(cancelled_error, m),
             Error::Assertion(m) => new_exception(assertion_failed, m),
             Error::Bounds(m) => new_exception(bounds_error, m),
             Error::Division(m) => new_exception(division_error, m),
@@ -246,6 +251,7 @@ impl From<VmError> for Error {
         match e {
             VmError::Interrupted => Error::Python(take_interrupt_error()),
             VmError::TimeLimit { .. } => Error::TimeLimit(e.to_string()),
+            VmError::Cancelled { .. } => Error::Cancelled(e.to_string()),
             VmError::Packed { name, source } => match python_error(&*source) {
                 Some(e) => Error::Python(with_note(e, &format!("in packed function '{name}'"))),
                 None => Error::Vm(format!("packed function '{name}' failed: {source}")),

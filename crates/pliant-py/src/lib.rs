@@ -46,9 +46,11 @@ mod _core {
     #[pymodule_export]
     use crate::runtime::exec_builder::{ExecBuilder, Operand};
     #[pymodule_export]
-    use crate::runtime::executable_and_model::{
-        Executable, InputInfo, Model, ModelStats, compile_module,
-    };
+    use crate::runtime::executable_and_model::{Executable, Model, compile_module};
+    #[pymodule_export]
+    use crate::runtime::explorer::explore_module;
+    #[pymodule_export]
+    use crate::runtime::model_description::{InputInfo, ModelStats};
     #[pymodule_export]
     use crate::runtime::ndarray::{NDArray, array, empty, from_dlpack};
     #[pymodule_export]
@@ -56,9 +58,11 @@ mod _core {
         PackedFunction, registry_get, registry_names, registry_register, registry_remove,
     };
     #[pymodule_export]
-    use crate::runtime::profile::Profile;
+    use crate::runtime::profile::{Profile, machine_peak_gflops};
     #[pymodule_export]
     use crate::runtime::reference_interpreter::interpret;
+    #[pymodule_export]
+    use crate::runtime::run_options::CancelToken;
     #[pymodule_export]
     use crate::runtime::shape_tuple::ShapeTuple;
     #[pymodule_export]

@@ -121,6 +121,11 @@ pub enum VmError {
         /// The time limit that was exceeded.
         limit: Duration,
     },
+    /// The invocation was stopped by its handle ([`RunOptions::cancel`](crate::RunOptions)).
+    Cancelled {
+        /// The name of the function with which the invocation began.
+        function: String,
+    },
     /// An invocation with a time limit was not started, because the operating system could not create the timer thread.
     NoTimer(std::io::Error),
     /// An error with the source locations where it occurred.
@@ -282,6 +287,9 @@ impl fmt::Display for VmError {
                  inputs smaller)",
                 limit.as_secs_f64()
             ),
+            VmError::Cancelled { function } => {
+                write!(f, "the run of function '{function}' was cancelled")
+            }
             VmError::NoTimer(error) => write!(
                 f,
                 "cannot start the timer thread for the time limit: {error} (help: run without a time \

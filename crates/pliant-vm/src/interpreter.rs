@@ -16,7 +16,7 @@ use crate::interrupt_flags::InterruptFlag;
 use crate::loop_function_callbacks::LoopCall;
 use crate::registers_and_frames::{Context, Frame};
 use crate::runtime_value::FuncTarget;
-use crate::time_limit::Limit;
+use crate::time_limit::EarlyStop;
 use crate::uninitialized_read_analysis::FirstUse;
 use crate::virtual_machine::Inner;
 use crate::{FuncValue, Instrument, Value, VmError};
@@ -58,9 +58,9 @@ pub(crate) struct Runner<'a> {
     /// Whether the run is nested in another run. An interrupt of the outer run does not change the attention word of this VM
     /// ([`Self::attention`]), so the interpreter checks for such interrupts separately.
     nested: bool,
-    /// The time limit of the run, if any. Set to `None` after an interrupt, so that the interrupt is reported even if
-    /// the limit expires afterwards.
-    limit: Option<&'a Limit>,
+    /// The time limit and the cancel handle of the run, if any. Set to `None` after an interrupt, so that the interrupt is reported
+    /// even if the run would be stopped afterwards.
+    stop: Option<&'a EarlyStop>,
     /// The index of the function with which the run began.
     entry: usize,
 }
@@ -121,21 +121,21 @@ impl<'a> Runner<'a> {
             flag,
             runtime,
             nested,
-            limit: None,
+            stop: None,
             entry,
         }
     }
 
-    /// Creates a run with a time limit. `runtime` must contain the interrupt flag that the limit sets.
-    pub(crate) fn limited(
+    /// Creates a run that `stop` may stop early. `runtime` must contain the interrupt flag that it sets.
+    pub(crate) fn stoppable(
         inner: &'a Inner,
         context: &'a mut Context,
         instrument: Option<&'a Instrument>,
-        limit: &'a Limit,
+        stop: &'a EarlyStop,
         runtime: &'a KernelRuntime,
     ) -> Runner<'a> {
         let mut runner = Runner::new(inner, context, instrument, None);
-        (runner.limit, runner.runtime) = (Some(limit), runtime);
+        (runner.stop, runner.runtime) = (Some(stop), runtime);
         runner
     }
 
@@ -168,7 +168,7 @@ impl<'a> Runner<'a> {
     #[cold]
     pub(crate) fn traced(&self, error: VmError, pc: usize) -> VmError {
         let error = match error {
-            VmError::Interrupted => match self.time_limit_error() {
+            VmError::Interrupted => match self.early_stop_error() {
                 Some(error) => error,
                 None => return VmError::Interrupted,
             },
@@ -190,14 +190,10 @@ impl<'a> Runner<'a> {
         error.traced(trace)
     }
 
-    /// Returns the error of an expired time limit; `None` if something else caused the interrupt.
-    fn time_limit_error(&self) -> Option<VmError> {
-        let limit = self.limit.filter(|limit| limit.has_expired())?;
-        if self.inner.is_interrupted_since(self.attention) {
-            return None;
-        }
-        let function = self.inner.linked.functions[self.entry].name.to_string();
-        Some(VmError::TimeLimit { function, limit: limit.time() })
+    /// Returns the error of an expired time limit or a cancelled handle; `None` if something else caused the interrupt.
+    fn early_stop_error(&self) -> Option<VmError> {
+        let error = self.stop?.error(&self.inner.linked.functions[self.entry].name)?;
+        (!self.inner.is_interrupted_since(self.attention)).then_some(error)
     }
 
     #[cold]
@@ -296,18 +292,18 @@ impl<'a> Runner<'a> {
         if now == self.attention { Ok(()) } else { self.handle_attention(pc) }
     }
 
-    /// Handles a change of the VM's attention word, which an interrupt, a poll request or an expired time limit has caused, at
-    /// instruction `pc` of the running function.
+    /// Handles a change of the VM's attention word, which an interrupt, a poll request, an expired time limit or a cancelled
+    /// handle has caused, at instruction `pc` of the running function.
     #[cold]
     pub(crate) fn handle_attention(&mut self, pc: usize) -> Result<(), VmError> {
         match self.inner.handle_attention(self.attention) {
             Ok(attention) => self.attention = attention,
             Err(error) => {
-                self.limit = None;
+                self.stop = None;
                 return Err(error);
             }
         }
-        match self.limit.is_some_and(Limit::has_expired) {
+        match self.stop.is_some_and(EarlyStop::is_stopped) {
             true => Err(self.traced(VmError::Interrupted, pc)),
             false => Ok(()),
         }

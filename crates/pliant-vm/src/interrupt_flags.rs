@@ -1,8 +1,8 @@
 //! The interrupt flags of a VM. An interrupt stops all runs that have begun, but no later run.
 //!
 //! [`VirtualMachine::interrupt`](crate::VirtualMachine::interrupt) sets the flags. The embedding program calls it, for example for
-//! Ctrl-C (`pliant-py/src/runtime/ctrl_c_interrupts.rs`). A run with a time limit has a flag of its own, which is also set when the
-//! limit expires ([`crate::time_limit`]).
+//! Ctrl-C (`pliant-py/src/runtime/ctrl_c_interrupts.rs`). A run that has a time limit or can be cancelled has a flag of its own
+//! ([`crate::time_limit`]).
 //!
 //! A run passes the address of its flag on in its [`KernelRuntime`]. Generated loops
 //! (`pliant-codegen/src/interrupt_polling.rs`), kernels, builtins and library functions poll it there. The interpreter polls the
@@ -15,7 +15,7 @@ use pliant_exec::abi::KernelRuntime;
 use pliant_pool::Team;
 
 use crate::memory_pool::{alloc_workspace, free_workspace};
-use crate::time_limit::DeadlineFlags;
+use crate::time_limit::RunFlags;
 
 /// The number of interrupt flags of a VM. If interrupted runs still use all other flags, new runs
 /// share the last flag.
@@ -42,8 +42,8 @@ pub(crate) struct InterruptFlags {
     flags: [InterruptFlag; FLAGS],
     current: AtomicUsize,
     raising: Mutex<()>,
-    /// The separate flags of runs with a time limit, one per run.
-    pub(crate) deadline_flags: DeadlineFlags,
+    /// The separate flags of runs that may be stopped early, one per run.
+    pub(crate) run_flags: RunFlags,
 }
 
 impl InterruptFlags {
@@ -68,7 +68,7 @@ impl InterruptFlags {
             flags: std::array::from_fn(flag),
             current: AtomicUsize::new(0),
             raising: Mutex::new(()),
-            deadline_flags: DeadlineFlags::default(),
+            run_flags: RunFlags::default(),
         }
     }
 
@@ -97,13 +97,13 @@ impl InterruptFlags {
         }
     }
 
-    /// Interrupts the loop functions of all runs that have begun, including those with a time limit.
+    /// Interrupts the loop functions of all runs that have begun, including those that may be stopped early.
     pub(crate) fn raise(&self) {
         let _one = self.raising.lock().unwrap_or_else(PoisonError::into_inner);
         let current = self.current.load(Ordering::SeqCst);
         // Flags other than the current one were set by earlier interrupts.
         self.flags[current].raised.store(true, Ordering::SeqCst);
-        self.deadline_flags.interrupt();
+        self.run_flags.interrupt();
         let free =
             (0..FLAGS).find(|&i| i != current && self.flags[i].runs.load(Ordering::SeqCst) == 0);
         if let Some(next) = free {

@@ -24,6 +24,7 @@ mod memory_owner_ids;
 mod memory_pool;
 mod native_body_runtime;
 mod registers_and_frames;
+mod run_cancellation;
 mod runtime_compilations;
 mod runtime_value;
 mod tensor_cache;
@@ -43,6 +44,7 @@ pub use host_function_registry::{
     unregister_func,
 };
 pub use memory_pool::{pooled_bytes, release_pooled, set_pool_limit};
+pub use run_cancellation::CancelHandle;
 pub use runtime_compilations::record_compilation;
 pub use runtime_value::{FuncValue, Object, Tuple, Value};
 pub use virtual_machine::{DEFAULT_DEPTH, RunOptions, VirtualMachine, VmOptions, VmStats, WeakVm};

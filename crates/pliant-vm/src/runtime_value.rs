@@ -384,16 +384,16 @@ impl FuncValue {
     /// # Errors
     /// The error of the function; `Type` if its VM was dropped.
     pub fn call(&self, args: &[Value]) -> Result<Value, VmError> {
-        self.call_in_mode(args, InvokeMode::TopLevel(None))
+        self.call_in_mode(args, InvokeMode::TopLevel(RunOptions::UNLIMITED))
     }
 
-    /// Calls the function with run options. Packed and library functions do not support a time limit.
+    /// Calls the function with run options. Packed and library functions support neither a time limit nor a cancel handle.
     ///
     /// # Errors
-    /// The same errors as [`FuncValue::call`]; with a time limit also `TimeLimit` and `NoTimer`, or `Type` for a packed or library
-    /// function.
+    /// The same errors as [`FuncValue::call`]; with options also `TimeLimit`, `Cancelled` and `NoTimer`, or `Type` for a packed or
+    /// library function.
     pub fn call_with(&self, args: &[Value], options: &RunOptions) -> Result<Value, VmError> {
-        self.call_in_mode(args, InvokeMode::TopLevel(options.time_limit))
+        self.call_in_mode(args, InvokeMode::TopLevel(options))
     }
 
     /// Calls a function of another VM, nested in the run with the runtime `outer`. An interrupt of
@@ -415,9 +415,10 @@ impl FuncValue {
             &all[..]
         };
         match &self.0.target {
-            FuncTarget::Packed(_) if matches!(mode, InvokeMode::TopLevel(Some(_))) => {
+            FuncTarget::Packed(_) if matches!(mode, InvokeMode::TopLevel(options) if options.may_stop()) =>
+            {
                 let text = format!(
-                    "'{}' is a function of the host; time limits apply only to functions of programs",
+                    "'{}' is a function of the host; time limits and cancel handles apply only to functions of programs",
                     self.0.name
                 );
                 Err(VmError::type_error(text))

@@ -1,47 +1,70 @@
-//! Time limits of runs. One timer thread per process interrupts each run at the run's deadline. The
-//! first run with a time limit starts the thread.
+//! Early stops of runs, and the timer of their time limits. One timer thread per process interrupts each run at the run's deadline.
+//! The first run with a time limit starts the thread.
 //!
-//! A run with a limit has its own interrupt flag ([`DeadlineFlag`]), so its deadline does not
-//! affect other runs. The VM owns the flags, because interrupts of the VM set them, too. A run is
-//! removed from the timer before it releases its flag, so a deadline never affects a later run.
+//! A run that has a time limit or can be cancelled has its own interrupt flag ([`RunFlag`]), so its end does not affect other runs.
+//! The VM owns the flags, because interrupts of the VM set them, too. A run is removed from the timer and from its
+//! [`CancelHandle`] before it releases its flag, so neither affects a later run.
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use crate::VmError;
+use crate::run_cancellation::CancelHandle;
 use crate::virtual_machine::Inner;
+use crate::{RunOptions, VmError};
 
-/// The interrupt flag of a run with a time limit. Later runs of the same VM reuse it.
+/// Why a run is stopped early.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum StopReason {
+    /// The time limit of the run has expired.
+    TimeLimit = 1,
+    /// The handle of the run was cancelled.
+    Cancelled = 2,
+}
+
+/// The interrupt flag of a run that may be stopped early. Later runs of the same VM reuse it.
 #[derive(Default)]
-pub(crate) struct DeadlineFlag {
+pub(crate) struct RunFlag {
     /// The flag that the loop functions and builtins of the run poll.
     pub(crate) interrupt: AtomicBool,
-    /// Whether the deadline of the run has passed, which then is the reason for the interrupt.
-    expired: AtomicBool,
+    /// The first [`StopReason`] of the run, or 0.
+    reason: AtomicU8,
     in_use: AtomicBool,
 }
 
-/// The interrupt flags of a VM's runs with a time limit, one flag per concurrent run. A flag is set when the time limit
-/// expires. The flags form a linked list that only grows, to the largest number of concurrent runs with a time limit. The
-/// list has no lock, because a fork could copy a lock while another thread holds it.
-#[derive(Default)]
-pub(crate) struct DeadlineFlags {
-    run: Arc<DeadlineFlag>,
-    next: OnceLock<Box<DeadlineFlags>>,
+impl RunFlag {
+    /// Stops the run at its next poll. If another reason has already stopped it, that reason stays.
+    pub(crate) fn stop(&self, reason: StopReason) {
+        let _ = self.reason.compare_exchange(0, reason as u8, Ordering::SeqCst, Ordering::SeqCst);
+        self.interrupt.store(true, Ordering::SeqCst);
+    }
+
+    fn reason(&self) -> Option<StopReason> {
+        let reason = self.reason.load(Ordering::SeqCst);
+        [StopReason::TimeLimit, StopReason::Cancelled].into_iter().find(|&r| r as u8 == reason)
+    }
 }
 
-impl DeadlineFlags {
+/// The interrupt flags of a VM's runs that may be stopped early, one flag per concurrent run. The flags form a linked list
+/// that only grows, to the largest number of such concurrent runs. The list has no lock, because a fork could copy a lock while
+/// another thread holds it.
+#[derive(Default)]
+pub(crate) struct RunFlags {
+    run: Arc<RunFlag>,
+    next: OnceLock<Box<RunFlags>>,
+}
+
+impl RunFlags {
     /// Acquires a flag that no other run uses, and clears it.
-    fn acquire(&self) -> Arc<DeadlineFlag> {
+    fn acquire(&self) -> Arc<RunFlag> {
         let mut list = self;
         loop {
             let run = &list.run;
             if !run.in_use.swap(true, Ordering::SeqCst) {
-                run.expired.store(false, Ordering::SeqCst);
+                run.reason.store(0, Ordering::SeqCst);
                 run.interrupt.store(false, Ordering::SeqCst);
                 return Arc::clone(run);
             }
@@ -49,7 +72,7 @@ impl DeadlineFlags {
         }
     }
 
-    /// Interrupts all runs of the VM that have a time limit.
+    /// Interrupts all runs of the VM that may be stopped early.
     pub(crate) fn interrupt(&self) {
         let mut next = Some(self);
         while let Some(list) = next {
@@ -61,34 +84,46 @@ impl DeadlineFlags {
     }
 }
 
-/// The time limit of a running invocation. Dropping this value removes the deadline from the timer
-/// and makes the interrupt flag ([`DeadlineFlag`]) available to later runs.
-pub(crate) struct Limit {
-    run: Arc<DeadlineFlag>,
-    key: Key,
-    time: Duration,
+/// The early stop of a running invocation: its time limit and its cancel handle. Dropping this value removes the run from both, and
+/// makes the interrupt flag ([`RunFlag`]) available to later runs.
+pub(crate) struct EarlyStop {
+    run: Arc<RunFlag>,
+    /// The deadline in the timer, with the duration of the limit.
+    deadline: Option<(Key, Duration)>,
+    cancel: Option<CancelHandle>,
 }
 
-impl Limit {
-    /// Sets the deadline of a run of `vm`. The caller must keep the VM alive at least as long as the limit. Returns `None` if the
-    /// deadline is too far in the future for the clock.
+impl EarlyStop {
+    /// Begins a run of `vm` that the options may stop. The caller must keep the VM alive at least as long as this value. `function`
+    /// is the name of the function that the run invokes, for errors.
     ///
     /// # Errors
-    /// `NoTimer` if the operating system cannot create the timer thread.
+    /// `TimeLimit` and `Cancelled` if there is no time to run or the handle was cancelled before, and `NoTimer` if the operating
+    /// system cannot create the timer thread.
     pub(crate) fn start(
-        runs: &DeadlineFlags,
+        runs: &RunFlags,
         vm: &Weak<Inner>,
-        time: Duration,
-    ) -> Result<Option<Limit>, VmError> {
-        let Some(deadline) = Instant::now().checked_add(time) else { return Ok(None) };
-        let run = runs.acquire();
-        match TIMER.add(deadline, Entry { run: Arc::clone(&run), vm: Weak::clone(vm) }) {
-            Ok(key) => Ok(Some(Limit { run, key, time })),
-            Err(error) => {
-                run.in_use.store(false, Ordering::SeqCst);
-                Err(VmError::NoTimer(error))
+        options: &RunOptions,
+        function: &str,
+    ) -> Result<EarlyStop, VmError> {
+        let mut stop = EarlyStop { run: runs.acquire(), deadline: None, cancel: None };
+        if let Some(cancel) = &options.cancel {
+            if !cancel.enter(&stop.run, vm) {
+                return Err(VmError::Cancelled { function: function.to_string() });
             }
+            stop.cancel = Some(cancel.clone());
         }
+        let Some(time) = options.time_limit else { return Ok(stop) };
+        if time.is_zero() {
+            return Err(VmError::TimeLimit { function: function.to_string(), limit: time });
+        }
+        // A deadline that is too far in the future for the clock never expires.
+        if let Some(deadline) = Instant::now().checked_add(time) {
+            let entry = Entry { run: Arc::clone(&stop.run), vm: Weak::clone(vm) };
+            let key = TIMER.add(deadline, entry).map_err(VmError::NoTimer)?;
+            stop.deadline = Some((key, time));
+        }
+        Ok(stop)
     }
 
     /// Returns the interrupt flag of the run.
@@ -96,20 +131,32 @@ impl Limit {
         &self.run.interrupt
     }
 
-    /// Whether the deadline of the run has passed.
-    pub(crate) fn has_expired(&self) -> bool {
-        self.run.expired.load(Ordering::SeqCst)
+    /// Whether the run must stop.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.run.reason().is_some()
     }
 
-    /// Returns the duration of the time limit.
-    pub(crate) fn time(&self) -> Duration {
-        self.time
+    /// Returns the error of a run of `function` that must stop; `None` if it may continue.
+    pub(crate) fn error(&self, function: &str) -> Option<VmError> {
+        let function = function.to_string();
+        Some(match self.run.reason()? {
+            StopReason::TimeLimit => {
+                let limit = self.deadline.map_or(Duration::ZERO, |(_, time)| time);
+                VmError::TimeLimit { function, limit }
+            }
+            StopReason::Cancelled => VmError::Cancelled { function },
+        })
     }
 }
 
-impl Drop for Limit {
+impl Drop for EarlyStop {
     fn drop(&mut self) {
-        TIMER.lock().entries.remove(&self.key);
+        if let Some((key, _)) = &self.deadline {
+            TIMER.lock().entries.remove(key);
+        }
+        if let Some(cancel) = &self.cancel {
+            cancel.leave(&self.run);
+        }
         self.run.in_use.store(false, Ordering::SeqCst);
     }
 }
@@ -119,7 +166,7 @@ type Key = (Instant, u64);
 
 /// A run with a time limit, in the table of deadlines.
 struct Entry {
-    run: Arc<DeadlineFlag>,
+    run: Arc<RunFlag>,
     vm: Weak<Inner>,
 }
 
@@ -127,8 +174,7 @@ impl Entry {
     /// Interrupts the run because its deadline has passed. The caller holds the timer's lock. So the run cannot end meanwhile, its
     /// thread keeps the VM alive, and this function never drops the last reference to the VM.
     fn expire(&self) {
-        self.run.expired.store(true, Ordering::SeqCst);
-        self.run.interrupt.store(true, Ordering::SeqCst);
+        self.run.stop(StopReason::TimeLimit);
         if let Some(vm) = self.vm.upgrade() {
             vm.wake_runs();
         }

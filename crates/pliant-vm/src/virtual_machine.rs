@@ -18,8 +18,9 @@ use crate::interpreter::Runner;
 use crate::interrupt_flags::{InterruptFlag, InterruptFlags};
 use crate::memory_pool::Owner;
 use crate::registers_and_frames::{Context, ContextLease};
+use crate::run_cancellation::CancelHandle;
 use crate::runtime_compilations::CompilationCounter;
-use crate::time_limit::Limit;
+use crate::time_limit::EarlyStop;
 use crate::uninitialized_result_check::check_poison;
 use crate::{FuncValue, Instrument, Object, PackedFunc, Value, VmError};
 
@@ -57,12 +58,24 @@ pub struct VmOptions {
 }
 
 /// Options for one invocation of a function.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RunOptions {
     /// The time limit of the run. Default: unlimited. When it expires, the run stops at the next poll of the interrupt flag and
     /// fails with [`VmError::TimeLimit`]. Packed and library functions that are running are not interrupted. With a limit of zero,
     /// the run fails immediately.
     pub time_limit: Option<Duration>,
+    /// A handle that stops the run from another thread, with [`VmError::Cancelled`]. Default: none.
+    pub cancel: Option<CancelHandle>,
+}
+
+impl RunOptions {
+    /// The options of a run that only an interrupt stops.
+    pub(crate) const UNLIMITED: &RunOptions = &RunOptions { time_limit: None, cancel: None };
+
+    /// Whether the options may stop a run.
+    pub(crate) fn may_stop(&self) -> bool {
+        self.time_limit.is_some() || self.cancel.is_some()
+    }
 }
 
 /// Statistics of a VM, such as the number of invocations.
@@ -109,8 +122,8 @@ pub(crate) struct Inner {
 
 /// The kind of an invocation: top-level or nested.
 pub(crate) enum InvokeMode<'a> {
-    /// A top-level run, with an optional time limit.
-    TopLevel(Option<Duration>),
+    /// A top-level run with its options.
+    TopLevel(&'a RunOptions),
     /// A run that is nested in another run, which passed this runtime.
     Nested(&'a KernelRuntime),
 }
@@ -241,7 +254,8 @@ impl VirtualMachine {
     /// Calls the function `name` with run options.
     ///
     /// # Errors
-    /// The same errors as [`VirtualMachine::invoke`]; with a time limit also `TimeLimit` and `NoTimer`.
+    /// The same errors as [`VirtualMachine::invoke`]; with a time limit also `TimeLimit` and `NoTimer`, and with a cancel
+    /// handle also `Cancelled`.
     pub fn invoke_with(
         &self,
         name: &str,
@@ -283,7 +297,7 @@ impl VirtualMachine {
     /// # Errors
     /// The same errors as [`VirtualMachine::invoke`].
     pub fn invoke_index(&self, index: u32, args: &[Value]) -> Result<Value, VmError> {
-        self.start(index, args, 0, InvokeMode::TopLevel(None))
+        self.start(index, args, 0, InvokeMode::TopLevel(RunOptions::UNLIMITED))
     }
 
     /// Calls the function with the given table index, with run options.
@@ -296,7 +310,7 @@ impl VirtualMachine {
         args: &[Value],
         options: &RunOptions,
     ) -> Result<Value, VmError> {
-        self.start(index, args, 0, InvokeMode::TopLevel(options.time_limit))
+        self.start(index, args, 0, InvokeMode::TopLevel(options))
     }
 
     /// Calls the function `name`, nested in another run. `outer` is the runtime of the outer run:
@@ -354,11 +368,11 @@ impl VirtualMachine {
         let mut lease = ContextLease::new(&inner.owner)?;
         let context = lease.get();
         let result = match mode {
-            InvokeMode::TopLevel(None) => {
-                Runner::new(inner, context, instrument.as_ref(), None).run(function, args)
+            InvokeMode::TopLevel(options) if options.may_stop() => {
+                inner.run_stoppable(function, args, options, (context, instrument.as_ref()))
             }
-            InvokeMode::TopLevel(Some(time)) => {
-                inner.run_limited(function, args, time, (context, instrument.as_ref()))
+            InvokeMode::TopLevel(_) => {
+                Runner::new(inner, context, instrument.as_ref(), None).run(function, args)
             }
             InvokeMode::Nested(outer) => {
                 Runner::new(inner, context, instrument.as_ref(), Some(outer)).run(function, args)
@@ -399,7 +413,8 @@ impl VirtualMachine {
     /// Calls the function `name` with the stored arguments and run options, and stores its result.
     ///
     /// # Errors
-    /// The same errors as [`VirtualMachine::invoke_stateful`]; with a time limit also `TimeLimit` and `NoTimer`.
+    /// The same errors as [`VirtualMachine::invoke_stateful`]; with a time limit also `TimeLimit` and `NoTimer`, and with a
+    /// cancel handle also `Cancelled`.
     pub fn invoke_stateful_with(&self, name: &str, options: &RunOptions) -> Result<(), VmError> {
         let lock = || self.0.stateful.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(args) = lock().get(name).map(|state| state.inputs.clone()) else {
@@ -522,31 +537,25 @@ impl Inner {
     }
 
     /// Changes the VM's attention word, which running functions watch, so that all runs check whether their time limits have
-    /// expired.
+    /// expired or their handles were cancelled.
     pub(crate) fn wake_runs(&self) {
         self.attention.fetch_add(TIME_LIMIT, Ordering::Relaxed);
     }
 
-    /// Runs a bytecode function with a time limit.
+    /// Runs a bytecode function that a time limit or a cancel handle may stop.
     #[cold]
-    fn run_limited(
+    fn run_stoppable(
         &self,
         function: u32,
         args: &[Value],
-        time: Duration,
+        options: &RunOptions,
         (context, instrument): (&mut Context, Option<&Instrument>),
     ) -> Result<Value, VmError> {
-        if time.is_zero() {
-            let function = self.linked.functions[function as usize].name.to_string();
-            return Err(VmError::TimeLimit { function, limit: time });
-        }
-        let Some(limit) =
-            Limit::start(&self.interrupt_flags.deadline_flags, &self.weak_self, time)?
-        else {
-            return Runner::new(self, context, instrument, None).run(function, args);
-        };
-        let runtime = self.interrupt_flags.runtime(limit.interrupt());
-        Runner::limited(self, context, instrument, &limit, &runtime).run(function, args)
+        let name = &self.linked.functions[function as usize].name;
+        let flags = &self.interrupt_flags.run_flags;
+        let stop = EarlyStop::start(flags, &self.weak_self, options, name)?;
+        let runtime = self.interrupt_flags.runtime(stop.interrupt());
+        Runner::stoppable(self, context, instrument, &stop, &runtime).run(function, args)
     }
 
     /// Returns the source location of an instruction of a linked function; `None` if unknown.

@@ -46,6 +46,8 @@ pub enum ErrorKind {
     Interrupted,
     /// A run exceeded its time limit.
     TimeLimit,
+    /// A run was stopped by its cancel handle.
+    Cancelled,
     /// A saved executable is damaged, has an unknown format, or cannot be read or written.
     Executable,
     /// The program failed while it ran.
@@ -100,6 +102,9 @@ impl Error {
             Error::Executable(_) => ErrorKind::Executable,
             Error::Runtime(error) if matches!(error.root(), VmError::TimeLimit { .. }) => {
                 ErrorKind::TimeLimit
+            }
+            Error::Runtime(error) if matches!(error.root(), VmError::Cancelled { .. }) => {
+                ErrorKind::Cancelled
             }
             Error::Runtime(error) if error.is_internal() => ErrorKind::Internal,
             Error::Runtime(_) => ErrorKind::Runtime,

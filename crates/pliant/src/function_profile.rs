@@ -1,13 +1,14 @@
 //! [`profile`]: measures the time that each function takes in a run, with its rates of floating-point operations and memory
 //! traffic.
 
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use pliant_vm::{CallEvent, CalleeKind, Instrument, RunOptions, Value, VirtualMachine, VmError};
+use pliant_vm::{RunOptions, Value, VirtualMachine, VmError};
+
+use crate::call_recorder::{CallRecord, RecordingGuard};
+use crate::hardware;
 
 /// The calls of one function during a profile: their number, time, operations and bytes.
 ///
@@ -18,8 +19,9 @@ use pliant_vm::{CallEvent, CalleeKind, Instrument, RunOptions, Value, VirtualMac
 /// use pliant::CalleeProfile;
 ///
 /// let time = Duration::from_millis(2);
+/// let (flops, bytes) = (4_000_000, 1_000_000);
 /// let matmul =
-///     CalleeProfile { name: "matmul".into(), calls: 1, time, flops: 4_000_000, bytes: 1_000_000 };
+///     CalleeProfile { name: "matmul".into(), calls: 1, time, flops, bytes, ..CalleeProfile::default() };
 /// assert!((matmul.gflops() - 2.0).abs() < 1e-9);
 /// assert!((matmul.gigabytes() - 0.5).abs() < 1e-9);
 /// ```
@@ -37,6 +39,16 @@ pub struct CalleeProfile {
     /// The bytes of the tensors passed to loop functions, both inputs and results. Each tensor
     /// counts once per call. 0 for other functions.
     pub bytes: u64,
+    /// The ONNX nodes or source lines that the calls of the last run compute, without repetitions. Empty if unknown.
+    pub locations: Vec<String>,
+}
+
+/// The peak rate of the machine in floating-point operations per second, for float32 with all threads. The first call measures it.
+pub fn machine_peak_flops() -> f64 {
+    static PEAK: OnceLock<f64> = OnceLock::new();
+    *PEAK.get_or_init(|| {
+        hardware::peak_flops(hardware::isa(), hardware::default_threads()).unwrap_or(0.0)
+    })
 }
 
 impl CalleeProfile {
@@ -52,11 +64,27 @@ impl CalleeProfile {
         self.bytes as f64 / self.seconds() / 1e9
     }
 
+    /// Returns the floating-point operations per second as a percentage of the machine's peak rate ([`machine_peak_flops`]); 0 if
+    /// the calls contain no library kernel.
+    pub fn percent_of_peak(&self) -> f64 {
+        let peak = if self.flops > 0 { machine_peak_flops() } else { 0.0 };
+        if peak > 0.0 { self.gflops() * 1e11 / peak } else { 0.0 }
+    }
+
+    /// Returns the locations as text for a table, at most `width` characters long.
+    fn location_text(&self, width: usize) -> String {
+        let text = self.locations.join(", ");
+        if text.chars().count() <= width {
+            return text;
+        }
+        text.chars().take(width - 1).chain(['…']).collect()
+    }
+
     fn seconds(&self) -> f64 {
         self.time.as_secs_f64().max(1e-12)
     }
 
-    fn add(&mut self, other: &CalleeProfile) {
+    pub(crate) fn add(&mut self, other: &CalleeProfile) {
         self.calls += other.calls;
         self.time += other.time;
         self.flops = self.flops.saturating_add(other.flops);
@@ -75,12 +103,13 @@ impl CalleeProfile {
 ///
 /// let time = Duration::from_millis(3);
 /// let matmul = CalleeProfile { name: "matmul".into(), calls: 2, time, ..CalleeProfile::default() };
-/// let profile = Profile { runs: 2, total: Duration::from_millis(4), callees: vec![matmul] };
+/// let total = Duration::from_millis(4);
+/// let profile = Profile { runs: 2, total, callees: vec![matmul], ..Profile::default() };
 /// let table = format!("{profile:.10}");
 /// assert!(table.starts_with("2 runs, 2.0000 ms each"));
 /// assert!(table.contains("matmul"));
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Profile {
     /// The number of profiled runs.
     pub runs: u32,
@@ -88,6 +117,10 @@ pub struct Profile {
     pub total: Duration,
     /// The called functions, the slowest first.
     pub callees: Vec<CalleeProfile>,
+    /// The calls of the last run, in the order in which they ended.
+    pub events: Vec<CallRecord>,
+    /// The result of the last run.
+    pub result: Value,
 }
 
 /// Runs a function once to warm up and `runs` times for the profile. Replaces the VM's instrument and removes it at the end.
@@ -124,79 +157,46 @@ pub fn profile(
     options: &RunOptions,
 ) -> Result<Profile, VmError> {
     vm.invoke_with(function, args, options)?;
-    let recorder = Arc::new(Mutex::new(Recorder::default()));
-    let (shared, thread) = (recorder.clone(), thread::current().id());
-    vm.set_instrument(Some(Instrument::observer(move |event| {
-        if thread::current().id() == thread {
-            shared.lock().unwrap_or_else(PoisonError::into_inner).record(event);
-        }
-    })));
+    profile_cold(vm, function, args, runs, options)
+}
+
+/// Runs a function `runs` times as [`profile`], but not once before to warm up.
+///
+/// # Errors
+/// The errors of [`VirtualMachine::invoke_with`].
+pub fn profile_cold(
+    vm: &VirtualMachine,
+    function: &str,
+    args: &[Value],
+    runs: u32,
+    options: &RunOptions,
+) -> Result<Profile, VmError> {
+    let recording = RecordingGuard::begin(vm);
     let start = Instant::now();
-    let mut outcome = Ok(());
+    let mut result = Value::None;
     for _ in 0..runs {
-        outcome = vm.invoke_with(function, args, options).map(drop);
-        if outcome.is_err() {
-            break;
-        }
+        // The result of the previous run is dropped first, as without a profile.
+        drop(std::mem::take(&mut result));
+        recording.begin_run();
+        result = vm.invoke_with(function, args, options)?;
     }
     let total = start.elapsed();
-    vm.set_instrument(None);
-    outcome?;
-    let mut recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut callees: Vec<_> = std::mem::take(&mut recorder.callees).into_values().collect();
-    callees.sort_by(|a, b| b.time.cmp(&a.time).then_with(|| a.name.cmp(&b.name)));
-    Ok(Profile { runs, total, callees })
+    let (callees, events) = recording.finish();
+    Ok(Profile { runs, total, callees, events, result })
 }
 
-/// An instrument that records the calls of a thread with their times.
-#[derive(Default)]
-struct Recorder {
-    callees: HashMap<String, CalleeProfile>,
-    /// The calls in progress: the instruction of each call, and its start time.
-    open: Vec<(usize, Instant)>,
-}
-
-impl Recorder {
-    fn record(&mut self, event: &CallEvent<'_>) {
-        // Graph functions have no event when they return; the calls inside are recorded instead.
-        if event.kind == CalleeKind::GraphFunction {
-            return;
-        }
-        if event.before {
-            return self.open.push((event.instruction, Instant::now()));
-        }
-        let now = Instant::now();
-        // Calls of a nested run that failed have no second event.
-        while self.open.last().is_some_and(|open| open.0 != event.instruction) {
-            self.open.pop();
-        }
-        let Some((_, start)) = self.open.pop() else { return };
-        let bytes = match event.kind {
-            CalleeKind::LoopFunction => event.args.iter().map(tensor_bytes).sum(),
-            _ => 0,
-        };
-        let (name, time) = (event.callee.to_string(), now - start);
-        let call = CalleeProfile { name, calls: 1, time, flops: event.flops, bytes };
-        match self.callees.get_mut(event.callee) {
-            Some(callee) => callee.add(&call),
-            None => drop(self.callees.insert(call.name.clone(), call)),
-        }
-    }
-}
-
-fn tensor_bytes(value: &Value) -> u64 {
-    match value {
-        Value::Tensor(tensor) => tensor.nbytes() as u64,
-        _ => 0,
-    }
-}
+/// The width of the source locations in the table, in characters.
+const LOCATION_WIDTH: usize = 60;
 
 impl fmt::Display for Profile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let runs = f64::from(self.runs.max(1));
         let total = self.total.as_secs_f64().max(1e-12);
         writeln!(f, "{} runs, {:.4} ms each", self.runs, total * 1e3 / runs)?;
-        writeln!(f, "   share  calls/run      ms/run     us/call  GFLOP/s    GB/s  function")?;
+        writeln!(
+            f,
+            "   share  calls/run      ms/run     us/call  GFLOP/s  % peak    GB/s  function"
+        )?;
         let line = |f: &mut fmt::Formatter<'_>, name: &str, c: &CalleeProfile| {
             let seconds = c.time.as_secs_f64();
             let (share, each) =
@@ -205,9 +205,12 @@ impl fmt::Display for Profile {
             let rate =
                 |count: u64, rate: f64| if count > 0 { format!("{rate:.1}") } else { "-".into() };
             let (flops, bytes) = (rate(c.flops, c.gflops()), rate(c.bytes, c.gigabytes()));
+            let peak = rate(c.flops, c.percent_of_peak());
+            let of = c.location_text(LOCATION_WIDTH);
+            let of = if of.is_empty() { of } else { format!("  ({of})") };
             writeln!(
                 f,
-                "{share:>7.1}%  {calls:>9.1}  {time:>10.4}  {each:>10.2}  {flops:>7}  {bytes:>6}  {name}"
+                "{share:>7.1}%  {calls:>9.1}  {time:>10.4}  {each:>10.2}  {flops:>7}  {peak:>6}  {bytes:>6}  {name}{of}"
             )
         };
         let shown = f.precision().unwrap_or(usize::MAX).min(self.callees.len());

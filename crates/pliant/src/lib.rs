@@ -51,6 +51,7 @@ mod background_optimization;
 #[cfg(not(all(feature = "cranelift", feature = "llvm")))]
 #[path = "no_background_optimization.rs"]
 mod background_optimization;
+mod call_recorder;
 mod compile;
 mod compile_and_model_stats;
 mod compile_options;
@@ -60,6 +61,7 @@ mod constant_evaluator;
 mod deferred_node;
 mod dynamic_operators;
 mod error;
+mod explorer;
 mod function_profile;
 pub mod hardware;
 mod library_host_functions;
@@ -77,13 +79,15 @@ pub mod vm_codegen;
 
 pub use ahead_of_time::{Emit, ExportOptions, export_library};
 pub use background_optimization::prepare_exit;
+pub use call_recorder::CallRecord;
 pub use compile::{build, compile, pass_context, pipeline};
 pub use compile_and_model_stats::{CompileStats, ModelStats};
 pub use compile_options::{CompileOptions, ExecMode, Pipeline, TIER_VARIABLE, Target};
 pub use compiled_module::CompiledModule;
 pub use dynamic_operators::operator_programs;
 pub use error::{Error, ErrorKind};
-pub use function_profile::{CalleeProfile, Profile, profile};
+pub use explorer::Exploration;
+pub use function_profile::{CalleeProfile, Profile, machine_peak_flops, profile, profile_cold};
 pub use library_host_functions::register_library;
 pub use model::Model;
 pub use module_inspection::{print, stage_text, verify};
@@ -307,32 +311,6 @@ pub use pliant_runtime::{Dim, Signature, ValueInfo, call_library};
 pub use pliant_schedule as schedule;
 pub use pliant_tensor::memory_reserve::{Allocator, prepare as prepare_for_shortage};
 pub use pliant_tensor::{Tensor, held_bytes, memory_limit, set_memory_limit};
-/// Options of one run, such as a time limit.
-///
-/// # Examples
-/// ```
-/// use std::time::Duration;
-///
-/// use pliant::{CompileOptions, Model, RunOptions, Tensor, Value};
-///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let script = r#"
-/// @R.function
-/// def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
-///     return R.add(x, x)
-/// "#;
-/// let module = pliant::parse("double.py", script).map_err(|(error, _)| error)?.module;
-/// let model = Model::compile(module, &CompileOptions::default())?;
-/// let x = Tensor::from_slice(&[2], &[1.0f32, 2.0])?;
-/// let options = RunOptions { time_limit: Some(Duration::from_secs(60)) };
-/// let y = model.run_with("main", &[Value::Tensor(x)], &options)?;
-/// assert_eq!(y.as_tensor().expect("a tensor").to_vec::<f32>()?, [2.0, 4.0]);
-/// # Ok(())
-/// # }
-/// ```
-///
-/// # Details
-pub use pliant_vm::RunOptions;
 /// Runs a compiled program; [`CompiledModule::vm`] creates it.
 ///
 /// # Examples
@@ -462,6 +440,32 @@ pub use pliant_vm::register_library_func;
 pub use pliant_vm::{
     CallEvent, CalleeKind, InstrumentAction, LibraryFunc, PackedFunc, TraceEntry, Value, VmError,
 };
+/// Options of one run, such as a time limit or a handle that cancels it.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+///
+/// use pliant::{CompileOptions, Model, RunOptions, Tensor, Value};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let script = r#"
+/// @R.function
+/// def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+///     return R.add(x, x)
+/// "#;
+/// let module = pliant::parse("double.py", script).map_err(|(error, _)| error)?.module;
+/// let model = Model::compile(module, &CompileOptions::default())?;
+/// let x = Tensor::from_slice(&[2], &[1.0f32, 2.0])?;
+/// let options = RunOptions { time_limit: Some(Duration::from_secs(60)), ..RunOptions::default() };
+/// let y = model.run_with("main", &[Value::Tensor(x)], &options)?;
+/// assert_eq!(y.as_tensor().expect("a tensor").to_vec::<f32>()?, [2.0, 4.0]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Details
+pub use pliant_vm::{CancelHandle, RunOptions};
 pub use script_parsing::{Script, parse, parse_file};
 pub use signature::{signatures, unknown_input_help};
 pub use user_operators::register_op;

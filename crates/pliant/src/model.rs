@@ -136,7 +136,7 @@ impl Model {
     /// let module = pliant::parse("double.py", script).map_err(|(error, _)| error)?.module;
     /// let model = Model::compile(module, &CompileOptions::default())?;
     /// let x = Tensor::from_slice(&[2], &[1.0f32, 2.0])?;
-    /// let options = RunOptions { time_limit: Some(Duration::ZERO) };
+    /// let options = RunOptions { time_limit: Some(Duration::ZERO), ..RunOptions::default() };
     /// let error = model.run_with("main", &[Value::Tensor(x)], &options).expect_err("no time");
     /// assert_eq!(error.kind(), ErrorKind::TimeLimit);
     /// # Ok(())

@@ -183,6 +183,18 @@ class Call(PrimExpr):
     """
     def __new__(cls, dtype: DTypeLike, op: str, args: Sequence[Any], span: Any = None) -> Self: ...
 
+class CancelToken:
+    """Stops runs from another thread. `model(x, cancel=token)` raises `CancelledError` soon after `token.cancel()` was called. Runs
+    that start later with the token raise it at once."""
+    def __new__(cls) -> Self: ...
+    def __repr__(self) -> str: ...
+    def cancel(self) -> None:
+        """Stops all runs that were started with the token. Does not wait until they have stopped. Packed functions that are running
+        are not interrupted."""
+    @property
+    def cancelled(self) -> bool:
+        """Whether `cancel` was called."""
+
 class Cast(PrimExpr):
     """A conversion of a value to another data type."""
     def __new__(cls, dtype: DTypeLike, value: Any, span: Any = None) -> Self: ...
@@ -638,7 +650,9 @@ class Model:
     function `main`, or the only graph function.
 
     Inputs are passed by position or by name. `model(x, timeout=0.5)` stops a run that takes longer
-    than 0.5 seconds with a `TimeLimitError`. `model[name]` is another function of the model. A call
+    than 0.5 seconds with a `TimeLimitError`. `cancel` is a `CancelToken` that stops the run from
+    another thread. `out` has arrays to which the results are copied, one or a tuple with an array or
+    `None` for each result. `model[name]` is another function of the model. A call
     raises `CallError`, `ShapeError` or `DTypeError` for invalid inputs, and `TypeError` for unknown
     names of inputs and for a model without an entry function.
     """
@@ -674,21 +688,43 @@ class Model:
         """Prints the symbols of the inputs and the dims in which they occur. For an imported model,
         prints the importer's report: the ranges of the symbols and the nodes that constrain
         them."""
-    def profile(self, *args: Any, runs: int = 10, timeout: float | None = None, **kwargs: Any) -> Profile:
-        """Measures which functions take the time. Runs the model once to warm up and `runs` times
-        for the measurement, with the given inputs.
+    @property
+    def narrow_outputs(self) -> list[str]:
+        """For each output of an imported model, the name of its element type in the package `ml_dtypes` if the type has fewer than
+        8 bits or is an 8-bit float, or `""`. The model returns such outputs as 8-bit integers. Empty if there are none."""
+    def profile(
+        self,
+        *args: Any,
+        runs: int = 10,
+        timeout: float | None = None,
+        cancel: CancelToken | None = None,
+        warm_up: bool = True,
+        **kwargs: Any,
+    ) -> Profile:
+        """Measures which functions take the time. Runs the model once to warm up, unless `warm_up` is
+        `False`, and `runs` times for the measurement, with the given inputs.
 
-        `timeout` is the time limit of each run in seconds. During a profile, runs on other threads
+        `timeout` is the time limit of each run in seconds, and `cancel` stops the runs from another
+        thread. During a profile, runs on other threads
         are slower. Raises `ValueError` if `runs` is 0.
         """
     def export_library(self, file_name: str | PathLike[str]) -> None:
         """The same as `save`, under TVM's name."""
-    def run(self, output_names: list[str] | None, feeds: dict[str, Any], *, timeout: float | None = None) -> list[Any]:
+    def run(
+        self,
+        output_names: Sequence[str] | None,
+        feeds: dict[str, Any],
+        *,
+        out: Any = None,
+        timeout: float | None = None,
+        cancel: CancelToken | None = None,
+    ) -> list[Any]:
         """Runs the model on inputs by name and returns a list of NumPy arrays. The method is
         compatible with `run` of an ONNX Runtime session.
 
         `output_names` selects the outputs; `None` selects all. A sequence is returned as a list of
-        arrays. A run that takes longer than `timeout` seconds raises `TimeLimitError`. Raises
+        arrays. `out` has an array or `None` for each requested output; the outputs are copied to the
+        arrays, which are returned. A run that takes longer than `timeout` seconds raises `TimeLimitError`. Raises
         `ValueError` for missing inputs and for unknown inputs or outputs.
         """
     def save(self, path: str | PathLike[str]) -> None:
@@ -1140,10 +1176,26 @@ class Profile:
     def calls(self) -> list[dict[str, Any]]:
         """Returns one dict for each called function, the slowest first. Its keys are `name`,
         `calls` (number of calls in all runs), `seconds` (their time), `gflops` (10^9
-        floating-point operations of library kernels per second, 0 for generated loops) and
+        floating-point operations of library kernels per second, 0 for generated loops),
+        `percent_of_peak` (these operations relative to the peak rate of the machine),
         `gigabytes` (10^9 bytes of the tensors passed to loop functions per second, 0 for other
-        functions).
+        functions) and `locations` (the ONNX nodes or source lines that the calls compute).
         """
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """Returns one dict for each call of the last run, in the order in which they ended. Its keys are `name`, `kind` (`"loops"`,
+        `"builtin"` or `"packed"`), `start` (seconds since the start of the run), `seconds`, `flops`, `bytes`, `location` (the ONNX
+        nodes or source lines, or `""`), `tensors` (the types of the tensors among the arguments) and `memory` (the bytes of all
+        tensors of the process at the end of the call)."""
+    @property
+    def result(self) -> Any:
+        """The result of the last run."""
+    def _repr_html_(self) -> str: ...
+    def save_trace(self, path: str | PathLike[str]) -> None:
+        """Writes the calls of the last run as a trace, which Perfetto (ui.perfetto.dev) and Chrome show. Raises `OSError` if the
+        file cannot be written."""
+    def to_json(self) -> str:
+        """Returns the profile as JSON text: `runs`, `seconds`, `peak_gflops`, `calls` and `events`."""
     @property
     def runs(self) -> int:
         """The number of measured runs."""
@@ -1245,6 +1297,10 @@ def compile_module(module: IRModule, kwargs: Any) -> Executable:
     invalid option.
     """
 
+def machine_peak_gflops() -> float:
+    """Returns the peak rate of the machine in 10^9 floating-point operations per second, for float32 with all threads. The first call
+    measures it."""
+
 def cpu(dev_id: int = 0) -> Device:
     """Returns the CPU. Raises `ValueError` for an index other than 0."""
 
@@ -1254,6 +1310,12 @@ def device(dev: str, dev_id: int = 0) -> Device:
 
 def empty(shape: Any, dtype: DTypeLike | None = None, device: Any = None) -> NDArray:
     """Creates an array of zeros. The default data type is float32. `device` is ignored."""
+
+def explore_module(
+    module: IRModule, kwargs: Any, title: str, args: tuple[Any, ...] | None = None, runs: int = 10
+) -> str:
+    """Compiles a module with the options of `compile_module`, and returns an HTML page that shows the compilation. If `args` is not
+    `None`, the page also shows the times of `runs` runs of the entry function with these arguments."""
 
 def export_library(
     executable: Executable,

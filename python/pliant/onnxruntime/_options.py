@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Self, SupportsIndex, TypeVar, overload
 
+from pliant._core import CancelToken
 from pliant.onnxruntime import _log
 from pliant.onnxruntime._enums import ExecutionMode, ExecutionOrder, GraphOptimizationLevel
 from pliant.onnxruntime._providers import AVAILABLE_PROVIDERS
@@ -230,13 +231,38 @@ class SessionOptions(_Options):
 class RunOptions(_Options):
     """The options of a run."""
 
-    __slots__ = ()
+    __slots__ = ("_cancel",)
 
-    terminate = _Option(False, _bool, "Set to ``True``, also by another thread, to end the runs with these options.")
     log_severity_level = _Option(-1, _int, "The lowest severity of messages, from 0 to 4. -1 is the session's.")
     log_verbosity_level = _Option(0, _int, "Without effect.")
     logid = _Option("", _str, "A name for messages of the run.")
     only_execute_path_to_fetches = _Option(False, _bool, "Without effect: a run always computes all outputs.")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._cancel: CancelToken | None = None
+
+    @property
+    def terminate(self) -> bool:
+        """Whether runs with these options end. Setting it to ``True``, also by another thread, stops the runs in progress."""
+        return self._cancel is not None and self._cancel.cancelled
+
+    @terminate.setter
+    def terminate(self, value: object) -> None:
+        try:
+            terminates = _bool(value)
+        except TypeError as e:
+            raise TypeError(f"RunOptions.terminate: incompatible value {value!r} ({e})") from None
+        if terminates:
+            self._token().cancel()
+        elif self.terminate:
+            self._cancel = None  # Runs that were stopped keep their token.
+
+    def _token(self) -> CancelToken:
+        """Returns the token that stops runs with these options."""
+        if self._cancel is None:
+            self._cancel = CancelToken()
+        return self._cancel
 
     def add_run_config_entry(self, key: str, value: str) -> None:
         """Stores an entry, which has no effect. Raises ``RuntimeError`` for keys and values that are too long."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from numpy import asarray
 
-from pliant.error import PliantError, ShapeError
+from pliant._core import CancelToken
+from pliant.error import CancelledError, PliantError, ShapeError
 from pliant.onnxruntime import _log
 from pliant.onnxruntime._callbacks import run_in_background
 from pliant.onnxruntime._devices import OrtMemoryInfo
@@ -170,7 +171,7 @@ class Session:
         ``Fail`` if the run fails.
         """
         error: Exception | None = None
-        if run_options is None or (type(run_options) is RunOptions and not run_options.terminate):
+        if run_options is None:
             try:
                 if len(input_feed) == self._direct_inputs:
                     result = self._call(*map(input_feed.__getitem__, self._names))
@@ -192,7 +193,7 @@ class Session:
         run_options: RunOptions | None,
     ) -> list[OrtValue]:
         """Runs the model on ``OrtValue`` objects, which hold the values ``held``."""
-        if len(held) == self._direct_inputs and (run_options is None or not run_options.terminate):
+        if len(held) == self._direct_inputs and run_options is None:
             try:
                 result = self._call(*map(held.__getitem__, self._names))
                 return self._results.values(result, self._output_indices(output_names))
@@ -210,7 +211,8 @@ class Session:
         """Runs the model on checked and converted inputs. ``error`` is that of a direct run on the same inputs, if there was one.
         Returns the result of the program, and the positions of the requested outputs in it."""
         indices, values = self._prepare(output_names, feeds, run_options)
-        return self._execute(values, error if _same_values(values, feeds) else None), indices
+        cancel = None if run_options is None else run_options._token()
+        return self._execute(values, cancel, error if _same_values(values, feeds) else None), indices
 
     def _output_indices(self, output_names: Sequence[str] | None) -> list[int]:
         """Returns the positions of outputs. Raises ``TypeError`` for a string, and ``InvalidArgument`` for unknown names."""
@@ -232,13 +234,10 @@ class Session:
             raise TypeError(f"run(): incompatible function arguments: run_options must be RunOptions, got {run_options!r}")
         values = self._checker.checked(feeds)
         indices = self._output_indices(output_names)
-        if run_options is not None and run_options.terminate:
-            raise status_error(Fail, "Exiting due to terminate flag being set to true.")
         return indices, values
 
-    def _execute(self, values: Mapping[str, object], failure: Exception | None = None) -> object:
+    def _execute(self, values: Mapping[str, object], cancel: CancelToken | None, failure: Exception | None = None) -> object:
         """Runs the program on checked arguments. ``failure`` is the error of a direct run on the same arguments, if there was one."""
-        start = time.monotonic_ns()
         program = self._program
         if len(values) != len(program.input_names):
             fed = frozenset(values).difference(arg.name for arg in self._inputs_meta)
@@ -246,16 +245,22 @@ class Session:
         try:
             if failure is not None:
                 raise failure
-            result = program.model(*[values[name] for name in program.input_names])
+            return self._call_program(program, values, cancel)
         except ShapeError as e:
-            result = self._run_with_independent_dims(values, e)
+            return self._run_with_independent_dims(values, cancel, e)
+        except CancelledError as e:
+            raise status_error(Fail, "Exiting due to terminate flag being set to true.") from e
         except PliantError as e:
             raise run_error(e) from e
-        if self._profiler is not None:
-            self._profiler.add("model_run", start)
-        return result
 
-    def _run_with_independent_dims(self, values: Mapping[str, object], error: ShapeError) -> object:
+    def _call_program(self, program: Program, values: Mapping[str, object], cancel: CancelToken | None) -> object:
+        """Calls a program and records its calls in the profile of the session, if there is one."""
+        arguments = [values[name] for name in program.input_names]
+        if self._profiler is not None:
+            return self._profiler.run(program.model, arguments, cancel)
+        return program.model(*arguments) if cancel is None else program.model(*arguments, cancel=cancel)
+
+    def _run_with_independent_dims(self, values: Mapping[str, object], cancel: CancelToken | None, error: ShapeError) -> object:
         """Runs a program in which dims with equal names may differ: ONNX Runtime does not compare them. Later runs of the session
         use this program, too."""
         if self._variant.independent_dims or not dims_differ(self._inputs_meta, values):
@@ -263,7 +268,7 @@ class Session:
         fed = frozenset(values).difference(arg.name for arg in self._inputs_meta)
         try:
             program = self._file.program(Variant(fed, independent_dims=True))
-            result = program.model(*[values[name] for name in program.input_names])
+            result = self._call_program(program, values, cancel)
         except Exception:  # The first error names the dims of the file.
             raise run_error(error) from error
         text = f"dims with equal names differ, so the model was compiled again with independent dims: {error}"

@@ -37,7 +37,7 @@ def parse(obj: type | FunctionType, frame: FrameType, check_well_formed: bool = 
     the IR (unless ``check_well_formed`` is false).
     """
     lines, first = decorated_source(obj, frame) or source_of(obj)
-    file = inspect.getsourcefile(obj) or "<unknown>"
+    file = source_file(obj, frame)
     dedent = len(lines[0]) - len(lines[0].lstrip())
     text = "".join(_strip(line, dedent) for line in lines)
     names = captured(obj, frame)
@@ -134,6 +134,15 @@ def source_of(obj: type | FunctionType) -> tuple[list[str], int]:
         raise ScriptError(
             f"the source of {obj.__name__} cannot be read ({error}); pass its text to pliant.script.from_source"
         ) from None
+
+
+def source_file(obj: type | FunctionType, frame: FrameType) -> str:
+    """Returns the file with the source of a class or function that is decorated in ``frame``. Python does not know the file of a class
+    in a cell of a notebook."""
+    try:
+        return inspect.getsourcefile(obj) or frame.f_code.co_filename
+    except (OSError, TypeError):
+        return frame.f_code.co_filename
 
 
 def _strip(line: str, dedent: int) -> str:

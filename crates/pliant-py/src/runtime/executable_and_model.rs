@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use pliant::Signature;
 use pliant::{CancelToken, CompileOptions, CompiledModule, Pipeline};
-use pliant::{Dim, Signature, ValueInfo};
 use pliant_diag::spelling_suggestions::did_you_mean;
 use pliant_ir::AttrValue;
 use pliant_pass::pass_settings::{KERNELS, PRECISION};
@@ -19,9 +19,11 @@ use crate::error::{Error, Result};
 use crate::gil_and_panics::run_detached;
 use crate::ir_module::IRModule;
 use crate::runtime::ctrl_c_interrupts::{CompileGuard, poll_signals};
+use crate::runtime::model_description::{InputInfo, ModelStats};
 use crate::runtime::named_inputs_outputs;
+use crate::runtime::preallocated_outputs::{OUT, OutputArrays};
 use crate::runtime::profile::Profile;
-use crate::runtime::time_limit::{TIMEOUT, run_options};
+use crate::runtime::run_options::{CANCEL, TIMEOUT, run_options};
 use crate::runtime::virtual_machine::{MonitoredVm, VMFunction};
 use crate::source_texts::with_sources;
 use crate::transform::pass_context;
@@ -106,7 +108,10 @@ impl Executable {
 }
 
 /// Converts Python keyword arguments to compile options.
-fn compile_options(py: Python<'_>, kwargs: &Bound<'_, PyDict>) -> Result<CompileOptions> {
+///
+/// # Errors
+/// If an option is unknown or has an invalid value.
+pub fn compile_options(py: Python<'_>, kwargs: &Bound<'_, PyDict>) -> Result<CompileOptions> {
     let text = |key: &str, default: &str| -> Result<String> {
         match kwargs.get_item(key)? {
             Some(v) if !v.is_none() => Ok(v.str()?.to_string()),
@@ -314,8 +319,10 @@ impl Model {
     }
 
     /// Runs the model. Keyword arguments are inputs by name. `timeout` is the time limit of the run in seconds; a run
-    /// that exceeds it raises `TimeLimitError`. If an input has the name `timeout`, the keyword passes that input, and
-    /// `run` accepts the time limit.
+    /// that exceeds it raises `TimeLimitError`. `cancel` is a `CancelToken` that stops the run from another thread. `out`
+    /// has arrays
+    /// to which the results are copied: one array, or a tuple with an array or `None` for each result; they are returned. If an
+    /// input has one of these names, the keyword passes that input, and `run` accepts the option.
     #[pyo3(signature = (*args, **kwargs))]
     fn __call__<'py>(
         &self,
@@ -327,15 +334,22 @@ impl Model {
         let Some(kwargs) = kwargs else {
             return self.monitored.call(index, args, RunOptions::default());
         };
-        let mut options = RunOptions::default();
-        if !self.has_input(TIMEOUT)
-            && let Some(timeout) = kwargs.get_item(TIMEOUT)?
-        {
-            options = run_options(Some(&timeout))?;
-            // The dict was created for this call, so it may be modified.
-            kwargs.del_item(TIMEOUT)?;
+        let timeout = self.take_option(kwargs, TIMEOUT)?;
+        let cancel = self.take_option(kwargs, CANCEL)?;
+        let out = self.take_option(kwargs, OUT)?;
+        let options = run_options(timeout.as_ref(), cancel.as_ref())?;
+        let args = self.positional_arguments(args, kwargs)?;
+        let Some(out) = out.filter(|out| !out.is_none()) else {
+            return self.monitored.call(index, &args, options);
+        };
+        let arrays = OutputArrays::new(&out, &args)?;
+        let result = self.monitored.call(index, &args, options)?;
+        match result.cast::<PyTuple>() {
+            Ok(tuple) => {
+                Ok(PyTuple::new(args.py(), arrays.fill(tuple.iter().collect())?)?.into_any())
+            }
+            Err(_) => arrays.fill(vec![result])?.pop().ok_or_else(|| self.no_entry_error()),
         }
-        self.monitored.call(index, &self.positional_arguments(args, kwargs)?, options)
     }
 
     fn __getattr__(slf: &Bound<'_, Self>, name: &str) -> Result<VMFunction> {
@@ -362,14 +376,14 @@ impl Model {
     fn inputs(&self) -> Vec<InputInfo> {
         let signature = self.compiled.signature(&self.entry_name);
         signature
-            .map(|s| s.inputs.iter().cloned().map(|info| InputInfo { info }).collect())
+            .map(|s| s.inputs.iter().cloned().map(|info| InputInfo::new(info)).collect())
             .unwrap_or_default()
     }
 
     /// Returns the output of the entry function, or `None` if the model has no entry function.
     #[getter]
     fn output(&self) -> Option<InputInfo> {
-        self.compiled.signature(&self.entry_name).map(|s| InputInfo { info: s.output.clone() })
+        self.compiled.signature(&self.entry_name).map(|s| InputInfo::new(s.output.clone()))
     }
 
     /// Returns the names of the inputs. For an imported model, these are the names in the model file; otherwise, they are the
@@ -388,49 +402,65 @@ impl Model {
         signature.map_or_else(Vec::new, |s| s.output_names.clone())
     }
 
+    /// Returns, for each output of an imported model, the name of its element type in the package `ml_dtypes` if the type has fewer
+    /// than 8 bits or is an 8-bit float, or `""`. The model returns such outputs as 8-bit integers. Empty if there are none.
+    #[getter]
+    fn narrow_outputs(&self) -> Vec<String> {
+        let signature = self.compiled.signature(&self.entry_name);
+        signature.map_or_else(Vec::new, |s| s.narrow_outputs.clone())
+    }
+
     /// Runs the model on inputs by name and returns the outputs with these names as NumPy arrays, or all outputs for
     /// `None`. This method is compatible with `run` of an ONNX Runtime session. `timeout` is the time limit of the run
-    /// in seconds; a run that exceeds it raises `TimeLimitError`.
-    #[pyo3(signature = (output_names, feeds, *, timeout=None))]
+    /// in seconds; a run that exceeds it raises `TimeLimitError`. `cancel` is a `CancelToken` that stops the run from
+    /// another thread.
+    /// `out` has an array or `None` for each requested output; the outputs are copied to the arrays, which are returned.
+    #[pyo3(signature = (output_names, feeds, *, out=None, timeout=None, cancel=None))]
     fn run<'py>(
         &self,
         output_names: &Bound<'py, PyAny>,
         feeds: &Bound<'py, PyAny>,
+        out: Option<&Bound<'py, PyAny>>,
         timeout: Option<&Bound<'py, PyAny>>,
+        cancel: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyList>> {
-        let options = run_options(timeout)?;
+        let options = run_options(timeout, cancel)?;
         let output_names = named_inputs_outputs::requested_outputs(output_names)?;
         let feeds = named_inputs_outputs::feeds_by_name(feeds)?;
         let entry = self.compiled.signature(&self.entry_name).zip(self.entry);
         let Some((signature, index)) = entry else { return Err(self.no_entry_error()) };
         let args = named_inputs_outputs::ordered_arguments(signature, &feeds)?;
+        let arrays = out.map(|out| OutputArrays::new(out, &args)).transpose()?;
         self.runs.fetch_add(1, Ordering::Relaxed);
         let value = self.monitored.call(index, &args, options)?;
-        named_inputs_outputs::requested_results(signature, output_names, &value)
+        named_inputs_outputs::requested_results(signature, output_names, &value, arrays)
     }
 
     /// Runs the model once to warm up and `runs` times to measure which functions take the time. The model's inputs are passed as
     /// in a call. `timeout` is the time limit of each run in seconds. Runs of the model on other threads are slower during a
-    /// profile.
-    #[pyo3(signature = (*args, runs=10, timeout=None, **kwargs))]
+    /// profile. Without `warm_up`, there is no run to warm up.
+    #[pyo3(signature = (*args, runs=10, timeout=None, cancel=None, warm_up=true, **kwargs))]
+    #[expect(clippy::too_many_arguments, reason = "each one is an argument in Python")]
     fn profile(
         &self,
         py: Python<'_>,
         args: &Bound<'_, PyTuple>,
         runs: u32,
         timeout: Option<&Bound<'_, PyAny>>,
+        cancel: Option<&Bound<'_, PyAny>>,
+        warm_up: bool,
         kwargs: Option<&Bound<'_, PyDict>>,
     ) -> Result<Profile> {
         if self.entry.is_none() {
             return Err(self.no_entry_error());
         }
-        let options = run_options(timeout)?;
+        let options = run_options(timeout, cancel)?;
         let args = match kwargs {
             Some(kwargs) => self.positional_arguments(args, kwargs)?,
             None => args.clone(),
         };
         let values = self.monitored.arguments(&self.entry_name, &args)?;
-        Profile::of(py, &self.monitored, &self.entry_name, &values, runs, options)
+        Profile::of(py, &self.monitored, (&self.entry_name, &values), (runs, warm_up), options)
     }
 
     /// Describes as text which operators run in library kernels, which run in generated loops and why, and which loops
@@ -547,6 +577,23 @@ impl Model {
         }
     }
 
+    /// Removes an option from the keyword arguments of a call and returns it. A keyword with the name of an input is not an option.
+    fn take_option<'py>(
+        &self,
+        kwargs: &Bound<'py, PyDict>,
+        name: &str,
+    ) -> Result<Option<Bound<'py, PyAny>>> {
+        if self.has_input(name) {
+            return Ok(None);
+        }
+        let value = kwargs.get_item(name)?;
+        if value.is_some() {
+            // The dict was created for this call, so it may be modified.
+            kwargs.del_item(name)?;
+        }
+        Ok(value)
+    }
+
     /// Whether the entry function has an input with this name.
     fn has_input(&self, name: &str) -> bool {
         self.compiled
@@ -616,82 +663,4 @@ fn keyword_problems(
         }
     }
     Ok(problems)
-}
-
-/// The name, type and shape of an input of a function. Outputs are described by the same class.
-#[pyclass(frozen, module = "pliant")]
-pub struct InputInfo {
-    info: ValueInfo,
-}
-
-#[pymethods]
-impl InputInfo {
-    /// Returns the name of the input or output.
-    #[getter]
-    fn name(&self) -> &str {
-        &self.info.name
-    }
-
-    /// Returns the data type, or `None` if unknown.
-    #[getter]
-    fn dtype(&self) -> Option<&str> {
-        self.info.dtype.as_deref()
-    }
-
-    /// Returns the dims: ints, and strings for symbolic dims. `None` if unknown.
-    #[getter]
-    fn shape<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyTuple>>> {
-        let Some(dims) = &self.info.shape else { return Ok(None) };
-        let dims: PyResult<Vec<_>> = dims
-            .iter()
-            .map(|d| match d {
-                Dim::Constant(v) => Ok(v.into_pyobject(py)?.into_any()),
-                Dim::Symbolic(s) => Ok(s.into_pyobject(py)?.into_any()),
-            })
-            .collect();
-        Ok(Some(PyTuple::new(py, dims?)?))
-    }
-
-    /// Returns the type in script syntax.
-    #[getter]
-    fn struct_info(&self) -> &str {
-        &self.info.ty
-    }
-
-    fn __repr__(&self) -> String {
-        if self.info.name.is_empty() {
-            return self.info.ty.clone();
-        }
-        format!("{}: {}", self.info.name, self.info.ty)
-    }
-}
-
-/// Statistics of a model: its compilations, runs, compile time and functions.
-#[pyclass(frozen, get_all, module = "pliant")]
-pub struct ModelStats {
-    /// The number of programs compiled for the model: 1, plus those that its runs compiled.
-    compilations: u64,
-    /// The number of runs of the model's functions.
-    runs: u64,
-    /// The duration of the compilation in seconds.
-    compile_seconds: f64,
-    /// The number of graph functions in the program.
-    functions: usize,
-    /// The number of loop functions that were compiled to machine code. Kernels of the library are not counted, in spite of the
-    /// name.
-    kernels: usize,
-    /// The code generator whose code runs: `"cranelift"`, or `"llvm"` once LLVM has compiled all loop functions.
-    tier: &'static str,
-    /// The compilation phases with their durations in seconds.
-    phases: Vec<(String, f64)>,
-}
-
-#[pymethods]
-impl ModelStats {
-    fn __repr__(&self) -> String {
-        format!(
-            "ModelStats(compilations={}, runs={}, compile_seconds={:.4}, functions={}, kernels={})",
-            self.compilations, self.runs, self.compile_seconds, self.functions, self.kernels
-        )
-    }
 }

@@ -7,6 +7,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use crate::error::{Error, Result};
 use crate::runtime::ndarray::{NDArray, as_numpy};
+use crate::runtime::preallocated_outputs::OutputArrays;
 
 /// Converts the list of requested output names; `None` means all outputs.
 ///
@@ -76,14 +77,16 @@ pub fn ordered_arguments<'py>(
     Ok(PyTuple::new(feeds.py(), values)?)
 }
 
-/// Converts the requested outputs to NumPy arrays, or all outputs if `requested_outputs` is `None`.
+/// Converts the requested outputs to NumPy arrays, or all outputs if `requested_outputs` is `None`. Outputs for which `arrays` has
+/// memory are copied to it instead.
 ///
 /// # Errors
-/// `ValueError` if an output is unknown.
+/// `ValueError` if an output is unknown, and the errors of [`OutputArrays::fill`].
 pub fn requested_results<'py>(
     signature: &Signature,
     requested_outputs: Option<Vec<String>>,
     value: &Bound<'py, PyAny>,
+    arrays: Option<OutputArrays<'py>>,
 ) -> Result<Bound<'py, PyList>> {
     let py = value.py();
     let names = &signature.output_names;
@@ -92,20 +95,31 @@ pub fn requested_results<'py>(
         Ok(tuple) if names.len() != 1 => tuple.iter().collect(),
         _ => vec![value.clone()],
     };
-    let convert = |(i, value): (usize, &Bound<'py, PyAny>)| {
+    let indices = match requested_outputs {
+        Some(requested) => output_indices(names, &requested, all.len())?,
+        None => (0..all.len()).collect(),
+    };
+    let mut results: Vec<_> = indices.iter().map(|&i| all[i].clone()).collect();
+    if let Some(arrays) = arrays {
+        results = arrays.fill(results)?;
+    }
+    let convert = |(&i, value): (&usize, &Bound<'py, PyAny>)| {
         let name = names.get(i).map_or_else(|| i.to_string(), |name| format!("'{name}'"));
         to_numpy(value).map_err(|e| e.with_prefix(&format!("output {name}: ")))
     };
-    let Some(requested_outputs) = requested_outputs else {
-        return Ok(PyList::new(
-            py,
-            all.iter().enumerate().map(convert).collect::<Result<Vec<_>>>()?,
-        )?);
-    };
-    let mut out = Vec::with_capacity(requested_outputs.len());
-    for name in &requested_outputs {
-        let index = names.iter().position(|n| n == name);
-        let Some((index, value)) = index.and_then(|i| Some((i, all.get(i)?))) else {
+    let list = indices.iter().zip(&results).map(convert).collect::<Result<Vec<_>>>()?;
+    Ok(PyList::new(py, list)?)
+}
+
+/// Returns the positions of outputs by name among `count` outputs.
+///
+/// # Errors
+/// `ValueError` if an output is unknown.
+fn output_indices(names: &[String], requested: &[String], count: usize) -> Result<Vec<usize>> {
+    let mut indices = Vec::with_capacity(requested.len());
+    for name in requested {
+        let index = names.iter().position(|n| n == name).filter(|&i| i < count);
+        let Some(index) = index else {
             let among = match names.is_empty() {
                 true => {
                     "the outputs of this function have no names: pass None for all outputs".into()
@@ -117,9 +131,9 @@ pub fn requested_results<'py>(
                 "run: the argument 'output_names' contains '{name}', but there is no output '{name}' ({help})"
             )));
         };
-        out.push(convert((index, value))?);
+        indices.push(index);
     }
-    Ok(PyList::new(py, out)?)
+    Ok(indices)
 }
 
 /// The maximum rank of a NumPy array.

@@ -13,7 +13,7 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use crate::error::{Error, Result};
 use crate::gil_and_panics::run_detached;
-use crate::runtime::time_limit::run_options;
+use crate::runtime::run_options::run_options;
 use crate::runtime::value_conversion::{from_value, to_value, visit_captured};
 use crate::runtime::virtual_machine::MonitoredVm;
 use crate::runtime::vm_objects::{VmObjectOwner, VmObjectTable};
@@ -77,7 +77,7 @@ impl PackedFunction {
         timeout: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyAny>> {
         let py = args.py();
-        let options = run_options(timeout)?;
+        let options = run_options(timeout, None)?;
         let values = args.iter().map(|a| to_value(&a)).collect::<Result<Vec<Value>>>()?;
         // The counter is incremented and decremented with the GIL held.
         let _in_progress = CallInProgress::begin(&self.calls);

@@ -19,7 +19,7 @@ use crate::runtime::device::check_device;
 use crate::runtime::executable_and_model::Executable;
 use crate::runtime::packed_functions::PackedFunction;
 use crate::runtime::profile::Profile;
-use crate::runtime::time_limit::run_options;
+use crate::runtime::run_options::run_options;
 use crate::runtime::value_conversion::{callable_value, from_value, to_value};
 use crate::runtime::vm_objects::{VmObjectOwner, VmObjectTable};
 
@@ -268,7 +268,7 @@ impl VMFunction {
         args: &Bound<'py, PyTuple>,
         timeout: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyAny>> {
-        self.monitored.call(self.index, args, run_options(timeout)?)
+        self.monitored.call(self.index, args, run_options(timeout, None)?)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
@@ -412,7 +412,7 @@ impl VirtualMachine {
         func_name: &str,
         timeout: Option<&Bound<'_, PyAny>>,
     ) -> Result<()> {
-        let options = run_options(timeout)?;
+        let options = run_options(timeout, None)?;
         self.monitored.with_run(py, |vm| vm.invoke_stateful_with(func_name, &options))
     }
 
@@ -430,7 +430,7 @@ impl VirtualMachine {
         args: &Bound<'py, PyTuple>,
         timeout: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyAny>> {
-        let options = run_options(timeout)?;
+        let options = run_options(timeout, None)?;
         let values = args.iter().map(|a| to_value(&a)).collect::<Result<Vec<Value>>>()?;
         let func = closure.get().func.clone();
         let result = self.monitored.with_run(args.py(), |_| func.call_with(&values, &options))?;
@@ -475,9 +475,9 @@ impl VirtualMachine {
         runs: u32,
         timeout: Option<&Bound<'_, PyAny>>,
     ) -> Result<Profile> {
-        let options = run_options(timeout)?;
+        let options = run_options(timeout, None)?;
         let values = self.monitored.arguments(func_name, args)?;
-        Profile::of(py, &self.monitored, func_name, &values, runs, options)
+        Profile::of(py, &self.monitored, (func_name, &values), (runs, true), options)
     }
 
     /// Measures runs of `func_name(*args)`. Returns `repeat` results in seconds, each the mean of

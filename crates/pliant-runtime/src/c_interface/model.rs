@@ -213,7 +213,8 @@ pub unsafe extern "C" fn pliant_run_for(address: *mut Model, seconds: f64) -> St
             ))
         })?;
         // SAFETY: guaranteed by the caller.
-        unsafe { model(address) }?.run(&RunOptions { time_limit: Some(limit) })
+        unsafe { model(address) }?
+            .run(&RunOptions { time_limit: Some(limit), ..RunOptions::default() })
     })
 }
 

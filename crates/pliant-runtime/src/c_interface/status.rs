@@ -57,7 +57,7 @@ fn status_of(error: &RuntimeError) -> Status {
         RuntimeError::Incompatible(_) | RuntimeError::Executable(_) => Status::Program,
         RuntimeError::Run(error) => match error.root() {
             VmError::MissingFunctions { .. } => Status::Program,
-            VmError::Interrupted => Status::Interrupted,
+            VmError::Interrupted | VmError::Cancelled { .. } => Status::Interrupted,
             VmError::TimeLimit { .. } => Status::TimeLimit,
             VmError::Tensor(TensorError::OutOfMemory { .. } | TensorError::MemoryLimit { .. }) => {
                 Status::Memory

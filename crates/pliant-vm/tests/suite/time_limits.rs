@@ -11,7 +11,7 @@ use pliant_vm::{LoopFuncTable, PackedFunc, RunOptions, Value, VirtualMachine, Vm
 use crate::vm_test_setup::builder;
 
 fn within(seconds: f64) -> RunOptions {
-    RunOptions { time_limit: Some(Duration::from_secs_f64(seconds)) }
+    RunOptions { time_limit: Some(Duration::from_secs_f64(seconds)), ..RunOptions::default() }
 }
 
 /// A loop function that runs until it is interrupted.
@@ -26,7 +26,7 @@ unsafe extern "C" fn endless_loop_func(_args: *const u64, runtime: *const Kernel
 
 /// Builds a VM with these functions: `kernel` and `goto` never end, `calls` calls `kernel`, `short`
 /// returns its argument, and `calls_back` calls the packed function `back`.
-fn build_vm(back: PackedFunc) -> VirtualMachine {
+pub(crate) fn build_vm(back: PackedFunc) -> VirtualMachine {
     let mut b = builder();
     b.loop_func(LoopFuncInfo { name: "endless".into(), args: vec![], checks: vec![] });
     b.begin_function("kernel", vec![], "");
@@ -56,7 +56,7 @@ fn build_vm(back: PackedFunc) -> VirtualMachine {
     VirtualMachine::with_options(Arc::new(b.get().unwrap()), loop_funcs, options).unwrap()
 }
 
-fn plain_vm() -> VirtualMachine {
+pub(crate) fn plain_vm() -> VirtualMachine {
     build_vm(Arc::new(|_| Ok(Value::None)))
 }
 
@@ -101,7 +101,7 @@ fn a_zero_limit_runs_nothing_and_the_largest_limit_is_unlimited() {
     }));
     assert!(exceeded(&vm.invoke_with("calls_back", &[], &within(0.0)), "calls_back"));
     assert_eq!(calls.load(Ordering::Relaxed), 0);
-    let largest = RunOptions { time_limit: Some(Duration::MAX) };
+    let largest = RunOptions { time_limit: Some(Duration::MAX), ..RunOptions::default() };
     vm.invoke_with("calls_back", &[], &largest).unwrap();
     assert_eq!(calls.load(Ordering::Relaxed), 1);
     // Invalid calls are reported whatever the limit is.
@@ -176,7 +176,10 @@ fn a_limit_that_expires_at_the_end_of_a_run_does_not_affect_later_runs() {
                         break;
                     }
                     let limit = Duration::from_nanos(i * 7919 % 30_000);
-                    match short(vm, &RunOptions { time_limit: Some(limit) }) {
+                    match short(
+                        vm,
+                        &RunOptions { time_limit: Some(limit), ..RunOptions::default() },
+                    ) {
                         Ok(value) => assert_eq!(value, 3),
                         Err(error) => {
                             assert!(matches!(error.root(), VmError::TimeLimit { .. }), "{error}");
@@ -186,7 +189,7 @@ fn a_limit_that_expires_at_the_end_of_a_run_does_not_affect_later_runs() {
                     assert_eq!(short(vm, &RunOptions::default()).unwrap(), 3);
                     assert_eq!(short(vm, &within(600.0)).unwrap(), 3);
                     if i % 64 == thread {
-                        let limit = RunOptions { time_limit: Some(limit) };
+                        let limit = RunOptions { time_limit: Some(limit), ..RunOptions::default() };
                         let name = ["goto", "kernel"][(i / 64 % 2) as usize];
                         assert!(exceeded(&vm.invoke_with(name, &[], &limit), name));
                     }

@@ -9,6 +9,7 @@ import torch
 from torch.export import ExportedProgram
 
 from pliant._compiled_model import Model
+from pliant._explorer import Source
 from pliant.error import CompileError
 from pliant.frontend.torch.exported_program import ImportedProgram, declared_minimum, import_program
 from pliant.frontend.torch.example_inputs import enlarged_examples
@@ -50,7 +51,11 @@ def compile_torch(program: Any, target: Any, options: dict[str, Any]) -> Model:
     from pliant._model import compile_module
 
     imported = import_program(program, mutated_state_as_input=True)
-    return TorchModel(compile_module(imported.module, target, options), imported, describe_symbols(imported))
+    model = TorchModel(compile_module(imported.module, target, options), imported, describe_symbols(imported))
+    # The module shares its weights with the parameters of torch, so the model keeps it for the explorer.
+    model._module = imported.module
+    model._source = Source(imported.module, target, options)
+    return model
 
 
 def export(module: torch.nn.Module, options: dict[str, Any]) -> ExportedProgram:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
 from pliant._compiled_model import Model
-from pliant._core import Executable
+from pliant._core import CancelToken, Executable, IRModule
 from pliant.error import CallError, DTypeError
 from pliant.frontend.torch.argument_structure import ArgumentStructure
 from pliant.frontend.torch.exported_program import ImportedProgram, Output
@@ -31,6 +32,7 @@ class TorchModel(Model):
     """
 
     buffers: dict[str, torch.Tensor]
+    _module: IRModule
 
     def __new__(cls, executable: Executable, imported: ImportedProgram | None = None, shapes: str | None = None) -> TorchModel:
         return super().__new__(cls, executable, shapes)
@@ -62,15 +64,16 @@ class TorchModel(Model):
         self._structure = ArgumentStructure(program)
         self._takes_tensors_only = self._structure.is_flat and len(imported.inputs) == len(specs)
 
-    def __call__(self, *args: Any, timeout: float | None = None, **kwargs: Any) -> Any:
-        """Runs the model. A run that takes longer than ``timeout`` seconds raises ``TimeLimitError``."""
+    def __call__(self, *args: Any, timeout: float | None = None, cancel: CancelToken | None = None, **kwargs: Any) -> Any:
+        """Runs the model. A run that takes longer than ``timeout`` seconds raises ``TimeLimitError``, and one that ``cancel`` stops
+        ``CancelledError``."""
         flat = self._flatten(args, kwargs)
         as_torch = not self._inputs or any(isinstance(flat[i], torch.Tensor) for i in self._inputs)
-        values = [*(shared(flat[i], name, is_complex) for i, name, is_complex in self._tensors), *self.buffers.values()]
+        values = self._values(flat)
         if self._mutated:
             check_mutated_inputs({name: flat[i] for i, name, _ in self._tensors}, self._mutated)
-        limit = {} if timeout is None else {"timeout": timeout}
-        results = list(super().__call__(*values, **limit))
+        options = {} if timeout is None and cancel is None else {"timeout": timeout, "cancel": cancel}
+        results = list(super().__call__(*values, **options))
         if as_torch:
             results = [as_tensor(r, i in self._complex_results) for i, r in enumerate(results)]
         count = len(results) - len(self._mutations)
@@ -79,9 +82,19 @@ class TorchModel(Model):
         outputs = [_output(o, results) for o in self._outputs]
         return pytree.tree_unflatten(outputs, self._out_spec)
 
+    def explore(self, path: str | os.PathLike[str], *inputs: Any, title: str = "model", runs: int = 10) -> str:
+        """Writes the page of :meth:`pliant.Model.explore`. ``inputs`` are the positional arguments of the module."""
+        values = self._values(self._flatten(inputs, {})) if inputs else []
+        return super().explore(path, *values, title=title, runs=runs)
+
+    def _values(self, flat: list[Any]) -> list[Any]:
+        """The arguments of the program for the flattened arguments of the module."""
+        return [*(shared(flat[i], name, is_complex) for i, name, is_complex in self._tensors), *self.buffers.values()]
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles the program and the buffers. Machine code is not part of it, so loading compiles the loops again."""
-        return _unpickled, (type(self), self.executable.to_bytes(), self._shapes), self.__dict__
+        state = {name: value for name, value in self.__dict__.items() if name not in ("_source", "_module")}
+        return _unpickled, (type(self), self.executable.to_bytes(), self._shapes), state
 
     def __copy__(self) -> TorchModel:
         """Returns a model that shares the program and the buffers of this one."""
