@@ -53,6 +53,8 @@ pub enum Command {
     Diff(DiffArgs),
     /// Show the time of a run by function.
     Profile(ProfileArgs),
+    /// Write an HTML page that shows the graph, every stage, the rules and the times of a model.
+    Explore(ExploreArgs),
     /// Measure the peak rates and bandwidths of this machine, and the latencies of its worker threads.
     Hwbench(HwbenchArgs),
 }
@@ -286,7 +288,8 @@ A symbol that occurs several times takes all its values. All combinations are ru
 
 Examples:
   pliant bench model.onnx --shape batch=1..32,seq=16..512
-  pliant bench model.onnx --shape batch=1 --shape seq=64..1024:64 --csv t.csv --json t.json --plot t.png"
+  pliant bench model.onnx --shape batch=1 --shape seq=64..1024:64 --csv t.csv --json t.json --plot t.png
+  pliant bench model.onnx --shape batch=1..8 --streams 4 --against onnxruntime,openvino"
 )]
 pub struct BenchArgs {
     /// The model: an ONNX file, a script or a compiled program.
@@ -304,18 +307,55 @@ pub struct BenchArgs {
         allow_negative_numbers = true
     )]
     pub time: f64,
+    /// Seconds of runs before the measurement at each shape, which are not counted. There is at least one such run.
+    #[arg(
+        long,
+        default_value_t = 0.1,
+        value_name = "SECONDS",
+        value_parser = seconds,
+        allow_negative_numbers = true
+    )]
+    pub warm_up: f64,
+    /// The number of threads that run the model at the same time.
+    #[arg(long, default_value = "1", value_name = "N", allow_negative_numbers = true)]
+    pub streams: NonZeroUsize,
+    /// Other runtimes that run the same ONNX model with the same inputs, in a Python interpreter.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "NAME,...")]
+    pub against: Vec<BenchPeer>,
+    /// The Python interpreter that runs the other runtimes.
+    #[arg(long, value_name = "PROGRAM")]
+    pub python: Option<PathBuf>,
     /// Write the measurements as CSV.
     #[arg(long, value_name = "FILE.csv")]
     pub csv: Option<PathBuf>,
     /// Write the measurements as JSON.
     #[arg(long, value_name = "FILE.json")]
     pub json: Option<PathBuf>,
-    /// Plot the medians against the sizes.
+    /// Plot the medians against the sizes, with a band from the shortest time to the 90th percentile.
     #[arg(long, value_name = "FILE.png", value_parser = png_path)]
     pub plot: Option<PathBuf>,
     /// Options of the compilation.
     #[command(flatten)]
     pub build: BuildArgs,
+}
+
+/// A runtime with which `pliant bench` compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BenchPeer {
+    /// ONNX Runtime, in Python.
+    Onnxruntime,
+    /// OpenVINO, in Python.
+    Openvino,
+}
+
+impl BenchPeer {
+    /// The name of the runtime and of its Python package.
+    pub fn name(self) -> &'static str {
+        match self {
+            BenchPeer::Onnxruntime => "onnxruntime",
+            BenchPeer::Openvino => "openvino",
+        }
+    }
 }
 
 /// Parses a tolerance, which must not be negative.
@@ -429,6 +469,32 @@ pub struct ProfileArgs {
     /// Number of functions to show.
     #[arg(long, default_value = "20", value_name = "N", allow_negative_numbers = true)]
     pub top: NonZeroUsize,
+    /// Options of the compilation.
+    #[command(flatten)]
+    pub build: BuildArgs,
+}
+
+/// Arguments of `pliant explore`.
+#[derive(Args)]
+#[command(
+    after_help = "The page loads nothing from a network. With --input or --shape, or if no input has symbols, it also shows the
+times and the memory of a run.
+
+Example: pliant explore model.onnx -o page.html --shape batch=1,seq=128"
+)]
+pub struct ExploreArgs {
+    /// The model: an ONNX file or a script.
+    #[arg(value_name = "MODEL")]
+    pub file: PathBuf,
+    /// The page to write.
+    #[arg(short, long, value_name = "FILE.html")]
+    pub output: PathBuf,
+    /// The inputs of the profiled run.
+    #[command(flatten)]
+    pub feed: FeedArgs,
+    /// Number of measured runs, after one warm-up run.
+    #[arg(long, default_value = "10", value_name = "N", allow_negative_numbers = true)]
+    pub repeat: NonZeroU32,
     /// Options of the compilation.
     #[command(flatten)]
     pub build: BuildArgs,

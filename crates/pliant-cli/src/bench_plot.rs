@@ -1,5 +1,5 @@
-//! The plot of `pliant bench --plot`: median run times against the size of one symbol, with a line
-//! for each combination of the other sizes.
+//! The plot of `pliant bench --plot`: median run times against the size of one symbol, with a line for each runtime and each
+//! combination of the other sizes. A band extends from the shortest time to the 90th percentile.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -10,7 +10,7 @@ use plotters::prelude::*;
 use plotters::style::register_font;
 
 use crate::Failure;
-use crate::commands::Row;
+use crate::bench_rows::{PLIANT, Row};
 use crate::shape_option;
 
 const WIDTH: u32 = 1000;
@@ -18,7 +18,16 @@ const HEIGHT: u32 = 640;
 const FONT: &str = "sans-serif";
 
 /// A line of the plot: its label and its points.
-type Line = (String, Vec<(f64, f64)>);
+type Line = (String, Vec<PlotPoint>);
+
+/// A point of a line: the size, the median time, and the bounds of the band.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct PlotPoint {
+    size: f64,
+    median: f64,
+    least: f64,
+    p90: f64,
+}
 
 /// Plots the measured rows as a PNG file.
 ///
@@ -47,12 +56,16 @@ fn plot_lines(rows: &[Row]) -> (String, Vec<Line>) {
     let Some(first) = rows.first() else { return (String::new(), Vec::new()) };
     let varies = |i: &usize| rows.iter().any(|r| r.point[*i].1 != first.point[*i].1);
     let axis = (0..first.point.len()).rev().find(varies).or(first.point.len().checked_sub(1));
+    let has_peers = rows.iter().any(|row| row.runtime != PLIANT);
     let mut plot_lines: Vec<Line> = Vec::new();
     for row in rows {
         let mut rest = row.point.clone();
-        let x = axis.map_or(1, |i| rest.remove(i).1);
-        let name = shape_option::text(&rest);
-        let point = (x as f64, row.median);
+        let size = axis.map_or(1, |i| rest.remove(i).1) as f64;
+        let sizes = shape_option::text(&rest);
+        let name = if has_peers { format!("{} {sizes}", row.runtime) } else { sizes };
+        let name = name.trim_end().to_string();
+        let (least, p90) = (row.quantile(0.0), row.quantile(0.9));
+        let point = PlotPoint { size, median: row.median(), least, p90 };
         match plot_lines.iter_mut().find(|(n, _)| *n == name) {
             Some((_, points)) => points.push(point),
             None => plot_lines.push((name, vec![point])),
@@ -93,7 +106,8 @@ fn chart(
     let root = BitMapBackend::with_buffer(pixels, (WIDTH, HEIGHT)).into_drawing_area();
     root.fill(&WHITE)?;
     let points = plot_lines.iter().flat_map(|(_, p)| p);
-    let (xs, ys) = (log_range(points.clone().map(|p| p.0)), log_range(points.map(|p| p.1)));
+    let xs = log_range(points.clone().map(|p| p.size));
+    let ys = log_range(points.flat_map(|p| [p.least, p.median, p.p90]));
     let mut chart = ChartBuilder::on(&root)
         .caption(title, (FONT, 24))
         .margin(16)
@@ -103,7 +117,7 @@ fn chart(
     chart
         .configure_mesh()
         .x_desc(symbol)
-        .y_desc("median, ms")
+        .y_desc("median and band from least to p90, ms")
         .label_style((FONT, 16))
         .axis_desc_style((FONT, 18))
         .light_line_style(WHITE)
@@ -112,12 +126,17 @@ fn chart(
         .draw()?;
     for (i, (name, points)) in plot_lines.iter().enumerate() {
         let color = Palette99::pick(i).to_rgba();
-        let line = LineSeries::new(points.iter().copied(), color.stroke_width(2));
+        let top = points.iter().map(|p| (p.size, p.p90));
+        let band: Vec<(f64, f64)> =
+            top.chain(points.iter().rev().map(|p| (p.size, p.least.max(1e-6)))).collect();
+        chart.draw_series([Polygon::new(band, color.mix(0.2))])?;
+        let line =
+            LineSeries::new(points.iter().map(|p| (p.size, p.median)), color.stroke_width(2));
         chart
             .draw_series(line)?
             .label(if name.is_empty() { "median" } else { name })
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 20, y)], color.stroke_width(2)));
-        let dots = points.iter().map(|&p| Circle::new(p, 3, color.filled()));
+        let dots = points.iter().map(|p| Circle::new((p.size, p.median), 3, color.filled()));
         chart.draw_series(dots)?;
     }
     if plot_lines.len() > 1 {
@@ -155,13 +174,24 @@ mod tests {
 
     #[test]
     fn last_varying_symbol_is_the_axis_and_others_are_lines() {
-        let row = |batch: i64, seq: i64| Row::with_median(&[("batch", batch), ("seq", seq)], 0.5);
+        let row_of = |runtime: &str, batch: i64, seq: i64| {
+            let point = vec![("batch".into(), batch), ("seq".into(), seq)];
+            Row::new(runtime, point, vec![0.5, 0.4, 0.6], 1.0)
+        };
+        let row = |batch: i64, seq: i64| row_of(PLIANT, batch, seq);
         let (axis, drawn) = plot_lines(&[row(1, 8), row(1, 16), row(2, 8), row(2, 16)]);
         assert_eq!(axis, "seq");
         assert_eq!(drawn.len(), 2);
-        assert_eq!(drawn[1], ("batch=2".into(), vec![(8.0, 0.5), (16.0, 0.5)]));
+        let point = |size| PlotPoint { size, median: 0.5, least: 0.4, p90: 0.6 };
+        assert_eq!(drawn[1], ("batch=2".into(), vec![point(8.0), point(16.0)]));
+        let drawn =
+            plot_lines(&[row(1, 8), row(1, 16), row_of("peer", 1, 8), row_of("peer", 1, 16)]).1;
+        assert_eq!(
+            drawn.iter().map(|l| &*l.0).collect::<Vec<_>>(),
+            ["pliant batch=1", "peer batch=1"]
+        );
         let (axis, drawn) = plot_lines(&[row(1, 8), row(2, 8)]);
         assert_eq!((axis.as_str(), drawn.len()), ("batch", 1));
-        assert_eq!(plot_lines(&[Row::with_median(&[], 1.0)]).1.len(), 1);
+        assert_eq!(plot_lines(&[Row::new(PLIANT, Vec::new(), vec![1.0], 1.0)]).1.len(), 1);
     }
 }

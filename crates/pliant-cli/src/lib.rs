@@ -1,5 +1,5 @@
 //! The command line: `pliant check | compile | run | bench | explain | dump | opt | diff | profile
-//! | hwbench`, a frontend of the crate `pliant`.
+//! | explore | hwbench`, a frontend of the crate `pliant`.
 //!
 //! Exit codes: 0 success, 1 an error in the program, an input or a file, or a comparison that
 //! differs, 2 an error in the command line, 70 a bug of the compiler, 124 a run exceeded its time
@@ -7,8 +7,10 @@
 
 mod args;
 mod bench_plot;
+mod bench_rows;
 mod commands;
 mod declared_symbols;
+mod peer_benchmark;
 mod peer_runtime;
 mod program_loading;
 mod progress;
@@ -120,6 +122,7 @@ pub fn run(
         Command::Dump(args) => commands::dump(&args, out),
         Command::Bench(args) => commands::bench(&args, out, err),
         Command::Diff(args) => commands::diff(&args, out, err),
+        Command::Explore(args) => commands::explore(&args, out, err),
         Command::Hwbench(args) => commands::hwbench(&args, out),
         Command::Profile(args) => commands::profile(&args, out, err),
     };

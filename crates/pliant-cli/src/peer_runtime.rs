@@ -1,4 +1,4 @@
-//! Runs models with another runtime (the "peer", such as ONNX Runtime) in a Python interpreter, for
+//! Runs scripts in a Python interpreter that has another runtime (the "peer", such as ONNX Runtime), and runs models with it for
 //! `pliant diff`.
 
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ impl ScratchDir {
     pub fn new() -> Result<ScratchDir, Failure> {
         let base = std::env::temp_dir();
         for n in 0..1000 {
-            let path = base.join(format!("pliant-diff-{}-{n}", std::process::id()));
+            let path = base.join(format!("pliant-peer-{}-{n}", std::process::id()));
             // A folder that exists already belongs to another process.
             if std::fs::create_dir(&path).is_ok() {
                 return Ok(ScratchDir(path));
@@ -94,13 +94,29 @@ pub fn run(
     let job = Job { peer: name, model: &model, feeds: files, unoptimized };
     let job = serde_json::to_vec(&job).map_err(|e| failed(e.to_string()))?;
     std::fs::write(folder.0.join("job.json"), job)?;
+    let package = if peer == Peer::Reference { "onnx" } else { name };
+    run_script(PEER_SCRIPT, python, &folder.0, package)?;
+    read_outputs(&folder.0).map_err(failed)
+}
+
+/// Runs a script of this crate in a Python interpreter. Its argument is a folder with the file `job.json`. The script needs a
+/// package, and exits with [`PEER_MISSING`] if the interpreter does not have it.
+///
+/// # Errors
+/// If Python or the package is missing, or the script fails.
+pub fn run_script(
+    script: &str,
+    python: Option<&Path>,
+    folder: &Path,
+    package: &str,
+) -> Result<(), Failure> {
+    let failed = |why: String| Failure::new(format!("error: {why}"));
     let python = python.map_or_else(
         || std::env::var_os("PLIANT_PYTHON").map_or_else(|| "python3".into(), PathBuf::from),
         Path::to_path_buf,
     );
-    let package = if peer == Peer::Reference { "onnx" } else { name };
     let output =
-        Command::new(&python).arg("-c").arg(PEER_SCRIPT).arg(&folder.0).output().map_err(|e| {
+        Command::new(&python).arg("-c").arg(script).arg(folder).output().map_err(|e| {
             failed(format!(
                 "the Python interpreter {} cannot be run: {e} (select a Python that has the package {package} \
                  with --python or PLIANT_PYTHON)",
@@ -122,12 +138,15 @@ pub fn run(
             None => format!(" ({})", output.status),
         };
         return Err(failed(
-            format!("the runtime {name} failed to run the model{status}:\n{}", stderr.trim_end())
-                .trim_end()
-                .into(),
+            format!(
+                "the runtime {package} failed to run the model{status}:\n{}",
+                stderr.trim_end()
+            )
+            .trim_end()
+            .into(),
         ));
     }
-    read_outputs(&folder.0).map_err(failed)
+    Ok(())
 }
 
 /// Reads the outputs of the run from the folder of the Python script.

@@ -93,6 +93,14 @@ fn read_with_symbols(
     }
 }
 
+/// Reads the module of an ONNX model or a script that the options compile.
+///
+/// # Errors
+/// As for [`read`], or if the import would have to specialize symbols that the options do not allow to specialize.
+pub fn read_source(path: &Path, args: &BuildArgs, err: &mut dyn Write) -> Result<Source, Failure> {
+    read_with_symbols(path, &[], args.allow_specialization, err)
+}
+
 /// Checks that the path names an ONNX model or a script.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! `pliant bench`: times a model, compiled once, over a range of shapes.
+//! `pliant bench`: times a model, compiled once, over a range of shapes, beside other runtimes.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,39 +8,22 @@ use pliant::{Model, Value};
 use serde_json::json;
 
 use crate::args::BenchArgs;
+use crate::bench_rows::{self, PLIANT, Row};
 use crate::commands::run::signature;
+use crate::peer_benchmark::{self, PeerTimes};
+use crate::program_loading::FileKind;
 use crate::run_inputs::Feed;
 use crate::shape_option::{self, Point};
 use crate::{Failure, bench_plot, program_loading, progress};
-
-/// The measured run times at one shape, in milliseconds.
-pub struct Row {
-    /// The sizes of the model's symbols at which the runs were measured.
-    pub point: Point,
-    /// The median time of a run, in milliseconds.
-    pub median: f64,
-    /// The shortest time of a run, in milliseconds.
-    least: f64,
-    /// The 90th percentile of the run times, in milliseconds.
-    p90: f64,
-    /// The number of runs that were measured at this shape.
-    runs: usize,
-}
-
-#[cfg(test)]
-impl Row {
-    /// Creates a row with only a median, for tests of the plot.
-    pub fn with_median(point: &[(&str, i64)], median: f64) -> Row {
-        let point = point.iter().map(|(s, n)| (s.to_string(), *n)).collect();
-        Row { point, median, least: median, p90: median, runs: 1 }
-    }
-}
 
 /// Runs `pliant bench`.
 pub fn bench(args: &BenchArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Failure> {
     // Report unwritable files before the sweep, which may take long.
     for path in [&args.csv, &args.json, &args.plot].into_iter().flatten() {
         program_loading::check_writable(path)?;
+    }
+    if !args.against.is_empty() && FileKind::of(&args.file) != FileKind::Onnx {
+        return Err(Failure::new("error: --against requires an ONNX model (.onnx)"));
     }
     let feed = Feed::new(&args.feed)?;
     let points = shape_option::points(&feed.axes)?;
@@ -50,12 +33,17 @@ pub fn bench(args: &BenchArgs, out: &mut dyn Write, err: &mut dyn Write) -> Resu
     let signature = signature(&compiled, &args.feed.func)?.clone();
     let model = Model::new(compiled)?;
     let bar = progress::bar("measuring", points.len());
-    let (mut rows, mut failed) = (Vec::with_capacity(points.len()), None);
-    for point in points {
-        let values = feed.values(&signature, &point);
-        let row = values.and_then(|v| measure(&model, args, &v, point));
-        match row {
-            Ok(row) => rows.push(row),
+    let (mut rows, mut inputs, mut failed) = (Vec::with_capacity(points.len()), Vec::new(), None);
+    for point in &points {
+        let measured = feed.values(&signature, point).and_then(|values| {
+            let row = measure(&model, args, &values, point.clone())?;
+            Ok((row, values))
+        });
+        match measured {
+            Ok((row, values)) => {
+                rows.push(row);
+                inputs.extend((!args.against.is_empty()).then_some(values));
+            }
             Err(failure) => {
                 failed = Some(failure);
                 break;
@@ -70,6 +58,30 @@ pub fn bench(args: &BenchArgs, out: &mut dyn Write, err: &mut dyn Write) -> Resu
     {
         return Err(failure);
     }
+    let measured = points[..rows.len()].to_vec();
+    let mut peers = Vec::new();
+    for &peer in &args.against {
+        let spinner = progress::spinner(format!("measuring {}", peer.name()));
+        let times = peer_benchmark::run(peer, args, &signature, &inputs);
+        spinner.finish_and_clear();
+        let times = times?;
+        for (point, (runs, seconds)) in measured.iter().zip(&times.points) {
+            rows.push(Row::new(peer.name(), point.clone(), runs.clone(), *seconds));
+        }
+        peers.push((peer.name(), times));
+    }
+    report(args, &model, compile_time, (&rows, &peers), out)?;
+    failed.map_or(Ok(()), Err)
+}
+
+/// Prints the table and writes the files.
+fn report(
+    args: &BenchArgs,
+    model: &Model,
+    compile_time: Duration,
+    (rows, peers): (&[Row], &[(&str, PeerTimes)]),
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
     let compile_time = compile_time.as_secs_f64();
     let compilations = model.stats().compilations;
     let during_runs = match compilations - 1 {
@@ -78,18 +90,35 @@ pub fn bench(args: &BenchArgs, out: &mut dyn Write, err: &mut dyn Write) -> Resu
     };
     let file = args.file.display();
     writeln!(out, "{file}: 1 compilation, {:.0} ms{during_runs}", compile_time * 1e3)?;
-    print_table(&rows, out)?;
+    for (name, times) in peers {
+        let load = times.load_seconds * 1e3;
+        writeln!(out, "{name} {}: loaded in {load:.0} ms", times.version)?;
+    }
+    bench_rows::print_table(rows, out)?;
     if let Some(path) = &args.csv {
-        write_file(path, to_csv(&rows))?;
+        write_file(path, bench_rows::to_csv(rows))?;
     }
     if let Some(path) = &args.json {
-        write_file(path, format!("{:#}\n", to_json(args, compilations, compile_time, &rows)))?;
+        let loads = peers.iter().map(|(name, times)| {
+            json!({"runtime": name, "version": times.version, "load_ms": times.load_seconds * 1e3})
+        });
+        let text = json!({
+            "model": file.to_string(),
+            "version": env!("CARGO_PKG_VERSION"),
+            "compilations": compilations,
+            "import_and_compile_ms": compile_time * 1e3,
+            "streams": args.streams,
+            "warm_up_seconds": args.warm_up,
+            "peers": loads.collect::<Vec<_>>(),
+            "measurements": bench_rows::to_json(rows),
+        });
+        write_file(path, format!("{text:#}\n"))?;
     }
     if let Some(path) = &args.plot {
         let title = args.file.file_name().map(|n| n.to_string_lossy().into_owned());
-        bench_plot::draw(path, &title.unwrap_or_default(), &rows)?;
+        bench_plot::draw(path, &title.unwrap_or_default(), rows)?;
     }
-    failed.map_or(Ok(()), Err)
+    Ok(())
 }
 
 fn write_file(path: &Path, text: String) -> Result<(), Failure> {
@@ -97,8 +126,8 @@ fn write_file(path: &Path, text: String) -> Result<(), Failure> {
         .map_err(|e| Failure::new(format!("error: cannot write the file {}: {e}", path.display())))
 }
 
-/// Measures runs at one shape, after one warm-up run. There are at least three runs, and further
-/// runs until `args.time` seconds have passed.
+/// Measures runs at one shape, after a warm-up of at least one run. Each stream runs at least three times, and until `args.time`
+/// seconds have passed.
 fn measure(
     model: &Model,
     args: &BenchArgs,
@@ -107,22 +136,38 @@ fn measure(
 ) -> Result<Row, Failure> {
     const MAX_RUNS: usize = 100_000;
     let options = args.feed.run_options();
-    let run = || {
-        model.run_with(&args.feed.func, values, &options).map_err(|error| with_shape(&point, error))
-    };
-    run()?;
+    let run = || model.run_with(&args.feed.func, values, &options).map(drop);
+    let failed = |error| with_shape(&point, error);
+    let budget = Duration::from_secs_f64(args.warm_up);
+    let begin = Instant::now();
+    run().map_err(failed)?;
+    while begin.elapsed() < budget {
+        run().map_err(failed)?;
+    }
     let budget = Duration::from_secs_f64(args.time);
     let begin = Instant::now();
-    let mut times = Vec::new();
-    while times.len() < 3 || (begin.elapsed() < budget && times.len() < MAX_RUNS) {
-        let start = Instant::now();
-        run()?;
-        times.push(start.elapsed().as_secs_f64() * 1e3);
-    }
-    times.sort_by(f64::total_cmp);
-    let quantile = |share: f64| times[((times.len() - 1) as f64 * share).round() as usize];
-    let (least, median, p90) = (quantile(0.0), quantile(0.5), quantile(0.9));
-    Ok(Row { point, median, least, p90, runs: times.len() })
+    let stream = || -> Result<Vec<f64>, pliant::Error> {
+        let mut times = Vec::new();
+        while times.len() < 3 || (begin.elapsed() < budget && times.len() < MAX_RUNS) {
+            let start = Instant::now();
+            run()?;
+            times.push(start.elapsed().as_secs_f64() * 1e3);
+        }
+        Ok(times)
+    };
+    let streams: Vec<Result<Vec<f64>, pliant::Error>> = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..args.streams.get()).map(|_| scope.spawn(&stream)).collect();
+        let own = stream();
+        let joined = others.into_iter().map(|other| match other.join() {
+            Ok(times) => times,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        [own].into_iter().chain(joined).collect()
+    });
+    let seconds = begin.elapsed().as_secs_f64();
+    let times: Result<Vec<Vec<f64>>, pliant::Error> = streams.into_iter().collect();
+    let times = times.map_err(failed)?.concat();
+    Ok(Row::new(PLIANT, point, times, seconds))
 }
 
 /// Adds the symbol sizes at which an error occurred to its message.
@@ -133,75 +178,4 @@ fn with_shape(point: &Point, error: pliant::Error) -> Failure {
             format!("{}\nat the sizes {}", failure.text.trim_end(), shape_option::text(point));
     }
     failure
-}
-
-fn symbol_names(rows: &[Row]) -> Vec<&str> {
-    rows.first().map_or(Vec::new(), |r| r.point.iter().map(|(s, _)| s.as_str()).collect())
-}
-
-fn print_table(rows: &[Row], out: &mut dyn Write) -> Result<(), Failure> {
-    let mut header: Vec<String> = symbol_names(rows).into_iter().map(str::to_owned).collect();
-    header.extend(["median ms", "least ms", "p90 ms", "runs/s", "runs"].map(str::to_owned));
-    let line = |r: &Row| {
-        let mut cells: Vec<String> = r.point.iter().map(|(_, n)| n.to_string()).collect();
-        cells.extend([r.median, r.least, r.p90].map(|t| format!("{t:.4}")));
-        cells.push(format!("{:.1}", 1e3 / r.median.max(1e-9)));
-        cells.push(r.runs.to_string());
-        cells
-    };
-    let lines: Vec<Vec<String>> = rows.iter().map(line).collect();
-    let width = |i: usize| {
-        let cells = lines.iter().map(|l| l[i].chars().count());
-        cells.chain([header[i].chars().count()]).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..header.len()).map(width).collect();
-    for cells in [&header].into_iter().chain(&lines) {
-        let cells = cells.iter().zip(&widths).map(|(c, w)| format!("{c:>w$}"));
-        writeln!(out, "{}", cells.collect::<Vec<_>>().join("  "))?;
-    }
-    Ok(())
-}
-
-fn to_csv(rows: &[Row]) -> String {
-    // The name of a symbol may contain any character.
-    let quote = |s: &str| match s.contains([',', '"', '\n']) {
-        true => format!("\"{}\"", s.replace('"', "\"\"")),
-        false => s.to_owned(),
-    };
-    let mut header: Vec<String> = symbol_names(rows).into_iter().map(quote).collect();
-    header.extend(["median_ms", "least_ms", "p90_ms", "runs"].map(str::to_owned));
-    let mut text = header.join(",") + "\n";
-    for row in rows {
-        let mut cells: Vec<String> = row.point.iter().map(|(_, n)| n.to_string()).collect();
-        cells.extend([row.median, row.least, row.p90].map(|t| t.to_string()));
-        cells.push(row.runs.to_string());
-        text += &(cells.join(",") + "\n");
-    }
-    text
-}
-
-fn to_json(
-    args: &BenchArgs,
-    compilations: u64,
-    compile_time: f64,
-    rows: &[Row],
-) -> serde_json::Value {
-    let row = |r: &Row| {
-        let shape: serde_json::Map<String, serde_json::Value> =
-            r.point.iter().map(|(s, n)| (s.clone(), json!(n))).collect();
-        json!({
-            "shape": shape,
-            "median_ms": r.median,
-            "least_ms": r.least,
-            "p90_ms": r.p90,
-            "runs": r.runs,
-        })
-    };
-    json!({
-        "model": args.file.display().to_string(),
-        "version": env!("CARGO_PKG_VERSION"),
-        "compilations": compilations,
-        "import_and_compile_ms": compile_time * 1e3,
-        "measurements": rows.iter().map(row).collect::<Vec<_>>(),
-    })
 }

@@ -120,15 +120,15 @@ fn bench_sweeps_shapes_and_plots() {
     let (csv, json, png) = (dir.path("t.csv"), dir.path("t.json"), dir.path("t.png"));
     let model = file("corpus/onnx/layer");
     let files = ["--csv", &csv, "--json", &json, "--plot", &png];
-    let args = ["bench", &model, "--shape", "n=0..5", "--time", "0"];
+    let args = ["bench", &model, "--shape", "n=0..5", "--time", "0", "--warm-up", "0"];
     let (code, out, err) = pliant(&[&args[..], &files[..]].concat());
     assert_eq!(code, 0, "{err}");
     assert!(out.contains("1 compilation") && out.contains("median ms"), "{out}");
     assert_eq!(out.lines().count(), 2 + 5, "{out}");
     let table = std::fs::read_to_string(&csv).unwrap();
     let rows: Vec<&str> = table.lines().collect();
-    assert_eq!(rows[0], "n,median_ms,least_ms,p90_ms,runs");
-    let sizes: Vec<&str> = rows[1..].iter().map(|r| r.split(',').next().unwrap()).collect();
+    assert_eq!(rows[0], "runtime,n,median_ms,least_ms,p90_ms,p99_ms,most_ms,runs_per_second,runs");
+    let sizes: Vec<&str> = rows[1..].iter().map(|r| r.split(',').nth(1).unwrap()).collect();
     assert_eq!(sizes, ["0", "1", "2", "4", "5"]);
     let read: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
@@ -146,6 +146,47 @@ fn bench_sweeps_shapes_and_plots() {
     assert!(code == 1 && err.contains("more than the maximum of 10000"), "{err}");
     let (code, _, err) = pliant(&["bench", &model, "--shape", "n=1", "--time=-1"]);
     assert!(code == 2 && err.contains("--time"), "{err}");
+}
+
+#[test]
+fn bench_runs_streams_in_parallel() {
+    let model = file("corpus/onnx/layer");
+    let args = ["--shape", "n=2", "--time", "0", "--warm-up", "0", "--streams", "3"];
+    let (code, out, err) = pliant(&[&["bench", &model][..], &args].concat());
+    assert_eq!(code, 0, "{err}");
+    // Each stream runs at least three times.
+    assert!(out.lines().last().unwrap().trim_end().ends_with("  9"), "{out}");
+    let (code, _, err) = pliant(&["bench", &model, "--streams", "0"]);
+    assert!(code == 2 && err.contains("--streams"), "{err}");
+}
+
+#[test]
+fn bench_rejects_missing_peers() {
+    let model = file("corpus/onnx/layer");
+    let args = ["--shape", "n=2", "--time", "0", "--warm-up", "0"];
+    let peer = ["--against", "openvino", "--python", "/nope/python"];
+    let (code, _, err) = pliant(&[&["bench", &model][..], &args, &peer].concat());
+    assert!(code == 1 && err.contains("/nope/python") && err.contains("openvino"), "{err}");
+    let (code, _, err) = pliant(&["bench", &model, "--against", "nonsense"]);
+    assert!(code == 2 && err.contains("onnxruntime"), "{err}");
+}
+
+#[test]
+fn explore_writes_a_page_without_network_access() {
+    let dir = TempDir::new("explore");
+    let page = dir.path("page.html");
+    let model = file("corpus/onnx/layer");
+    let (code, out, err) = pliant(&["explore", &model, "-o", &page, "--shape", "n=3"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("page.html"), "{out}");
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(
+        text.contains("\"LegalizeOps\"") && text.contains("\"profile\":{"),
+        "a stage or the profile is missing"
+    );
+    assert!(!text.contains("src=") && !text.contains("href="), "the page loads other files");
+    let (code, _, err) = pliant(&["explore", &model, "-o", "/nope/page.html"]);
+    assert!(code == 1 && err.contains("/nope/page.html"), "{err}");
 }
 
 #[test]

@@ -20,7 +20,8 @@ class Module:
 fn help_and_usage() {
     let (code, out, _) = pliant(&["--help"]);
     assert_eq!(code, 0);
-    for command in ["opt", "check", "compile", "run", "dump", "bench", "diff", "profile", "hwbench"]
+    for command in
+        ["opt", "check", "compile", "run", "dump", "bench", "diff", "profile", "explore", "hwbench"]
     {
         assert!(out.contains(command), "{out}");
     }
