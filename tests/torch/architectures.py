@@ -14,10 +14,11 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
+import transformers_architectures
+from architecture import Architecture, FirstResult
 from comparing import same_results
 from torch.export import Dim
 
@@ -26,28 +27,6 @@ import pliant
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 TOLERANCE = 1e-4
 """The allowed difference, relative to the largest element: random weights make the results of some models large."""
-
-
-class FirstResult(torch.nn.Module):
-    """A model of transformers that takes its inputs by position and returns its first tensor."""
-
-    def __init__(self, model: torch.nn.Module, names: tuple[str, ...], **options: Any) -> None:
-        super().__init__()
-        self.model, self.names, self.options = model, names, options
-
-    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
-        result = self.model(**dict(zip(self.names, inputs, strict=True)), **self.options)
-        return result.to_tuple()[0] if hasattr(result, "to_tuple") else result
-
-
-@dataclass(frozen=True)
-class Architecture:
-    """How to build a model, its inputs for some sizes, and its dynamic dims."""
-
-    build: Callable[[], torch.nn.Module]
-    inputs: Callable[[tuple[int, ...]], tuple[torch.Tensor, ...]]
-    shapes: Any
-    sizes: tuple[tuple[int, ...], ...]
 
 
 IMAGE_SIZES = ((2, 64, 96), (1, 64, 64), (3, 96, 64), (1, 128, 64), (2, 65, 97))
@@ -142,6 +121,7 @@ ARCHITECTURES: dict[str, Architecture] = {
        "tf_mobilenetv3_small_minimal_100": 64}.items()},
     **{name: timm_model(name) for name in """resnest14d efficientnet_lite0 ghostnet_050 lcnet_050 hardcorenas_a repvgg_a0
     rexnet_100 edgenext_xx_small fbnetc_100""".split()},
+    **transformers_architectures.ARCHITECTURES,
 }  # fmt: skip
 """The architectures, by name."""
 

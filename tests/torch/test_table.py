@@ -48,7 +48,10 @@ def test_operator_database() -> None:
     assert len(entries) - len(differing) >= (600 if ALL else len(entries) - 2), differing
 
 
-@pytest.mark.parametrize("name", ARCHITECTURES if ALL else ["squeezenet1_1", "bert", "llama", "t5"])
+SOME = ["squeezenet1_1", "bert", "llama", "t5", "whisper", "clip", "detr", "mamba", "wav2vec2", "mixtral", "yolos"]
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES if ALL else SOME)
 def test_architectures(name: str) -> None:
     pytest.importorskip("torchvision")
     pytest.importorskip("transformers")

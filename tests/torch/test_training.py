@@ -1,0 +1,94 @@
+"""Training with ``torch.compile``: 200 steps of a small GPT and of a ResNet have the losses of eager execution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import nn
+
+from pliant.frontend.torch import any_size
+from pliant.frontend.torch.dynamo_backend import pliant as backend
+from pliant.frontend.torch.dynamo_backend import statistics
+
+STEPS = 200
+
+
+class Block(nn.Module):
+    """A transformer block."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        batch, steps, width = x.shape
+        q, k, v = (t.view(batch, steps, 4, width // 4).transpose(1, 2) for t in self.qkv(self.first(x)).chunk(3, -1))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(batch, steps, width)
+        x = x + self.out(y)
+        return x + self.down(F.gelu(self.up(self.second(x))))
+
+
+class Gpt(nn.Module):
+    """Two transformer blocks with token and position embeddings."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens, self.positions = nn.Embedding(17, 32), nn.Embedding(32, 32)
+        self.blocks, self.norm, self.head = nn.Sequential(Block(32), Block(32)), nn.LayerNorm(32), nn.Linear(32, 17)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        x = self.tokens(ids) + self.positions(torch.arange(ids.shape[1]))
+        return self.head(self.norm(self.blocks(x)))
+
+
+def resnet() -> nn.Module:
+    """A ResNet of one block per stage, with batch normalization."""
+    from torchvision.models.resnet import BasicBlock, ResNet
+
+    return ResNet(BasicBlock, [1, 1, 1, 1], num_classes=5)
+
+
+def gpt_batch(step: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Counting sequences of several lengths."""
+    start = torch.randint(0, 17, (4 + step % 3, 1))
+    ids = (start + torch.arange(9 + step % 4)) % 17
+    return ids[:, :-1], ids[:, 1:]
+
+
+def image_batch(step: int) -> tuple[torch.Tensor, torch.Tensor]:
+    labels = torch.randint(0, 5, (4 + step % 3,))
+    return torch.randn(labels.shape[0], 3, 32, 32) + labels[:, None, None, None], labels
+
+
+def losses(build: Any, batch: Any, compiled: bool) -> list[float]:
+    torch.manual_seed(0)
+    model = build()
+    call = torch.compile(model, backend=backend, dynamic=True) if compiled else model
+    optimizer = torch.optim.SGD(model.parameters(), 0.02)
+    found = []
+    for step in range(STEPS):
+        x, y = batch(step)
+        loss = F.cross_entropy(call(x).flatten(0, -2), y.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        found.append(loss.item())
+    return found
+
+
+@pytest.mark.parametrize(("build", "batch"), [(Gpt, gpt_batch), (resnet, image_batch)], ids=["gpt", "resnet"])
+def test_losses_equal_those_of_eager_execution(build: Any, batch: Any) -> None:
+    torch._dynamo.reset()
+    expected = losses(build, batch, compiled=False)
+    before = statistics.compilations
+    with any_size():
+        actual = losses(build, batch, compiled=True)
+    assert sum(expected[-20:]) < 0.9 * sum(expected[:20]), "the model learns"
+    differences = [abs(a - e) for a, e in zip(actual, expected, strict=True)]
+    assert max(differences) < 1e-4
+    assert statistics.compilations == before + 2, "one graph for the forward pass and one for the backward pass"
