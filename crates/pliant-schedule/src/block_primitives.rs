@@ -33,8 +33,8 @@ impl Schedule {
         }
     }
 
-    /// Returns the blocks that write buffers which a block reads or writes, and that precede it in the same outer block or, if there
-    /// is none, in the function.
+    /// Returns the blocks that write buffers which a block reads or writes, and that precede it in the same outer block or, if
+    /// there is none, in the function.
     ///
     /// # Errors
     /// If the block does not exist any more.

@@ -12,8 +12,8 @@ use rustc_hash::FxHashMap;
 
 use crate::error::Step;
 
-/// A map from indices to indices, such as `(i, j) -> (i // 4, j, i % 4)`. Other variables than its inputs stand for variables of the
-/// loop function that have the same names, usually sizes.
+/// A map from indices to indices, such as `(i, j) -> (i // 4, j, i % 4)`. Other variables than its inputs stand for variables of
+/// the loop function that have the same names, usually sizes.
 #[derive(Clone, Debug)]
 pub struct IndexMap {
     /// The function whose arena contains the expressions.

@@ -1,5 +1,5 @@
-//! `reindex`: lets a block access a copy of a buffer whose dims are the axes of the block. The copy of an operand of a convolution is
-//! known as im2col.
+//! `reindex`: lets a block access a copy of a buffer whose dims are the axes of the block. The copy of an operand of a convolution
+//! is known as im2col.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{

@@ -156,7 +156,7 @@ fn measure(
         Ok(times)
     };
     let streams: Vec<Result<Vec<f64>, pliant::Error>> = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..args.streams.get()).map(|_| scope.spawn(&stream)).collect();
+        let others: Vec<_> = (1..args.streams.get()).map(|_| scope.spawn(stream)).collect();
         let own = stream();
         let joined = others.into_iter().map(|other| match other.join() {
             Ok(times) => times,

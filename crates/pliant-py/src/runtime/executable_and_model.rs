@@ -376,7 +376,7 @@ impl Model {
     fn inputs(&self) -> Vec<InputInfo> {
         let signature = self.compiled.signature(&self.entry_name);
         signature
-            .map(|s| s.inputs.iter().cloned().map(|info| InputInfo::new(info)).collect())
+            .map(|s| s.inputs.iter().cloned().map(InputInfo::new).collect())
             .unwrap_or_default()
     }
 
