@@ -108,7 +108,7 @@ mod _core {
     };
 
     #[pymodule_export]
-    use crate::tir::schedule::{BlockHandle, LoopHandle, ScheduleState};
+    use crate::tir::schedule::{BlockHandle, LoopHandle, ScheduleState, check_tensor_intrin};
     #[pymodule_export]
     use crate::tir::vector_exprs::{Broadcast, Ramp};
 

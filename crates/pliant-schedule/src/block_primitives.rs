@@ -8,9 +8,11 @@ use pliant_ir::tir::PrimFunc;
 use crate::buffers::BufferSelector;
 use crate::error::Step;
 use crate::index_map::IndexMap;
-use crate::schedule::{BlockRef, LoopOrBlock, Result, Schedule, error};
+use crate::schedule::{BlockRef, LoopOrBlock, LoopRef, Result, Schedule, error};
+use crate::tensorize::TensorIntrin;
 use crate::{
-    block_scope, loop_tree, pad_einsum, reindex, transform_block_layout, transform_layout,
+    block_scope, blockize, loop_tree, pad_einsum, reindex, tensorize, transform_block_layout,
+    transform_layout,
 };
 
 impl Schedule {
@@ -169,6 +171,45 @@ impl Schedule {
         self.edit("pad_einsum", &block.function, |f| {
             pad_einsum::pad_einsum(f, &block.name, padding)
         })
+    }
+
+    /// Makes a loop with the block in it an outer block, and returns the outer block. Its axes with only one value are removed
+    /// unless `preserve_unit_iters` is set.
+    ///
+    /// # Errors
+    /// If the loop contains several blocks, or if the axes of the block are not the sum of a tile index times the size of the tile
+    /// and an index in the tile.
+    pub fn blockize(&mut self, l: &LoopRef, preserve_unit_iters: bool) -> Result<BlockRef> {
+        self.check_loop("blockize", l)?;
+        let name = self
+            .edit("blockize", &l.function, |f| blockize::blockize(f, l.var, preserve_unit_iters))?;
+        Ok(block_ref(&l.function, name.into()))
+    }
+
+    /// Replaces the computation of a block, or of a loop, which first becomes a block ([`Schedule::blockize`]), by the
+    /// implementation of an intrinsic.
+    ///
+    /// # Errors
+    /// If the loop cannot become a block, or if the block does not compute the same as the description of the intrinsic.
+    pub fn tensorize(
+        &mut self,
+        target: &LoopOrBlock,
+        intrin: &TensorIntrin,
+        preserve_unit_iters: bool,
+    ) -> Result<()> {
+        const NAME: &str = "tensorize";
+        match target {
+            LoopOrBlock::Block(b) => {
+                self.edit(NAME, &b.function, |f| tensorize::tensorize(f, &b.name, intrin))
+            }
+            LoopOrBlock::Loop(l) => {
+                self.check_loop(NAME, l)?;
+                self.edit(NAME, &l.function, |f| {
+                    let name = blockize::blockize(f, l.var, preserve_unit_iters)?;
+                    tensorize::tensorize(f, &name, intrin)
+                })
+            }
+        }
     }
 }
 

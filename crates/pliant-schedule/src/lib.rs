@@ -12,9 +12,11 @@
 //! | `cache` | `cache_read`, `cache_write`, `set_scope` |
 //! | `reductions` | `decompose_reduction`, `rfactor` |
 //! | `transform_layout`, `transform_block_layout`, `reindex`, `pad_einsum` | the primitives of these names |
+//! | `blockize`, `tensorize` | the primitives of these names |
 //! | `block_scope` | `get_producers`, `get_consumers`, `get_child_blocks` |
-//! | `block_primitives` | the methods of [`Schedule`] for the previous two rows |
+//! | `block_primitives` | the methods of [`Schedule`] for the previous three rows |
 //! | `index_map` | maps of indices, and whether they are one-to-one |
+//! | `tile_matcher` | whether a loop nest computes the same as the description of an intrinsic |
 //! | `dependences` | which buffers statements read and write, and whether a block can be moved |
 //! | `loop_tree`, `new_nest`, `buffers` | what the primitives share |
 //!
@@ -46,6 +48,7 @@
 mod annotate;
 mod block_primitives;
 mod block_scope;
+mod blockize;
 mod buffers;
 mod cache;
 mod compute_at;
@@ -63,6 +66,8 @@ mod reindex;
 mod reorder;
 mod schedule;
 mod split;
+mod tensorize;
+mod tile_matcher;
 mod transform_block_layout;
 mod transform_layout;
 
@@ -71,3 +76,4 @@ pub use error::ScheduleError;
 pub use index_map::IndexMap;
 pub use schedule::{BlockRef, LoopOrBlock, LoopRef, Schedule};
 pub use split::Remainder;
+pub use tensorize::TensorIntrin;

@@ -426,6 +426,19 @@ class ScheduleState:
     def pad_einsum(self, block: BlockRV, padding: list[int]) -> None:
         """Rounds the extents of the axes of a block up to multiples of `padding`. New blocks pad the operands and copy the result."""
 
+    def blockize(self, l: LoopRV, preserve_unit_iters: bool) -> BlockRV:
+        """Makes a loop with the block in it an outer block. Returns the outer block."""
+
+    def tensorize(
+        self, what: LoopRV | BlockRV, name: str, functions: tuple[PrimFunc, PrimFunc], preserve_unit_iters: bool
+    ) -> None:
+        """Replaces the computation of a block or loop by the implementation of a tensor intrinsic. `functions` are its description
+        and its implementation."""
+
+def check_tensor_intrin(name: str, desc: PrimFunc, imp: PrimFunc) -> None:
+    """Raises `ScheduleError` unless the description and the implementation of a tensor intrinsic have the same parameters, which
+    must be tensors of constant sizes."""
+
 class Executable:
     """A compiled program: bytecode, constants and machine code."""
     def jit(self, **options: Any) -> Executable:

@@ -53,7 +53,7 @@ from pliant.tir.index_map import IndexMap
 from pliant.tir.op import *  # noqa: F403
 from pliant.tir.op import __all__ as _op_names
 from pliant.tir.op import Let, max, min
-from pliant.tir.schedule import BlockRV, LoopRV, Schedule, Trace
+from pliant.tir.schedule import BlockRV, LoopRV, Schedule, TensorIntrin, Trace
 from pliant.tir.stmt import (
     Allocate,
     AssertStmt,
@@ -139,6 +139,7 @@ __all__ = [
     "Stmt",
     "StringImm",
     "Sub",
+    "TensorIntrin",
     "Trace",
     "Var",
     "While",

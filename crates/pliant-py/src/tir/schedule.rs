@@ -4,12 +4,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pliant::schedule::{
     BlockRef, BufferSelector, LoopOrBlock, LoopRef, Remainder, Schedule, ScheduleError,
+    TensorIntrin,
 };
 use pyo3::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::ir_module::IRModule;
 use crate::relax::value_conversion::attr_value;
+use crate::te::prim_func::PrimFunc;
 use crate::tir::build_prim_func::build_index_map;
 
 /// A loop of a function that is being scheduled.
@@ -77,6 +79,26 @@ fn buffer_selector(obj: &Bound<'_, PyAny>) -> Result<BufferSelector> {
             obj.repr()?
         ))),
     }
+}
+
+/// Creates a tensor intrinsic from two loop functions.
+fn tensor_intrin(name: &str, desc: &PrimFunc, imp: &PrimFunc) -> TensorIntrin {
+    TensorIntrin {
+        name: name.into(),
+        description: (*desc.func).clone(),
+        implementation: (*imp.func).clone(),
+    }
+}
+
+/// Raises `ScheduleError` unless the description and the implementation of a tensor intrinsic have the same parameters, which must
+/// be tensors of constant sizes.
+#[pyfunction]
+pub fn check_tensor_intrin(
+    name: &str,
+    desc: &Bound<'_, PrimFunc>,
+    imp: &Bound<'_, PrimFunc>,
+) -> Result<()> {
+    tensor_intrin(name, desc.get(), imp.get()).check().map_err(Error::Schedule)
 }
 
 #[pymethods]
@@ -289,5 +311,23 @@ impl ScheduleState {
     /// Rounds the extents of the axes of a block up to multiples of `padding`. New blocks pad the operands and copy the result.
     fn pad_einsum(&self, block: &BlockHandle, padding: Vec<i64>) -> Result<()> {
         Ok(self.lock().pad_einsum(&block.0, &padding)?)
+    }
+
+    /// Makes a loop with the block in it an outer block. Returns the outer block.
+    fn blockize(&self, l: &LoopHandle, preserve_unit_iters: bool) -> Result<BlockHandle> {
+        Ok(BlockHandle(self.lock().blockize(&l.0, preserve_unit_iters)?))
+    }
+
+    /// Replaces the computation of a block or loop by the implementation of a tensor intrinsic.
+    fn tensorize(
+        &self,
+        what: &Bound<'_, PyAny>,
+        name: &str,
+        functions: (Bound<'_, PrimFunc>, Bound<'_, PrimFunc>),
+        preserve_unit_iters: bool,
+    ) -> Result<()> {
+        let target = loop_or_block(what)?;
+        let intrin = tensor_intrin(name, functions.0.get(), functions.1.get());
+        Ok(self.lock().tensorize(&target, &intrin, preserve_unit_iters)?)
     }
 }

@@ -11,6 +11,7 @@ from pliant import _core
 from pliant._core import BlockRV, IRModule, LoopRV, PrimExpr, PrimFunc
 from pliant.error import ScheduleError
 from pliant.tir.index_map import IndexMap
+from pliant.tir.schedule.tensor_intrin import TensorIntrin
 from pliant.tir.schedule.trace import ExprRV, Instruction, Trace
 from pliant.tir.stmt import Buffer
 
@@ -335,6 +336,32 @@ class Schedule:
         """
         self._state.pad_einsum(block, list(padding))
         self._record("pad_einsum", {"block": block, "padding": list(padding)})
+
+    def blockize(self, target: LoopRV, preserve_unit_iters: bool = True) -> BlockRV:
+        """Makes a loop with the block in it an outer block, whose axes count tiles. Returns the outer block. Without
+        ``preserve_unit_iters``, its axes with only one value are removed.
+
+        Raises ``ScheduleError`` if the loop contains several blocks, or if the axes of its block cannot be divided into tiles.
+        """
+        if not isinstance(target, LoopRV):
+            raise ScheduleError("blockize: the target must be a loop; lists of blocks are not supported")
+        outer = self._state.blockize(target, preserve_unit_iters)
+        options = {} if preserve_unit_iters else {"preserve_unit_iters": False}
+        self._record("blockize", {"target": target, **options}, outer)
+        return outer
+
+    def tensorize(self, block_or_loop: BlockRV | LoopRV, tensor_intrin: str, preserve_unit_iters: bool = True) -> None:
+        """Replaces the computation of a block by the implementation of a registered :class:`TensorIntrin`. A loop first becomes a
+        block (:meth:`blockize`).
+
+        Raises ``ScheduleError`` if the block does not compute the same as the description of the intrinsic, and ``ValueError`` if
+        there is no such intrinsic.
+        """
+        intrin = TensorIntrin.get(tensor_intrin)
+        assert intrin is not None
+        self._state.tensorize(block_or_loop, tensor_intrin, (intrin.desc, intrin.impl), preserve_unit_iters)
+        options = {} if preserve_unit_iters else {"preserve_unit_iters": False}
+        self._record("tensorize", {"block_or_loop": block_or_loop, "tensor_intrin": tensor_intrin, **options})
 
     # ---- sampling ----
 
