@@ -365,3 +365,17 @@ def test_a_tile_may_have_fewer_dims_than_its_buffer(implementation: Any) -> None
         interpreted = np.full((3, n, 8), np.nan, "f4")
         interpret(sch.mod, a, interpreted)
         np.testing.assert_array_equal(interpreted, c)
+
+
+@T.prim_func
+def double_row_extern(a: T.handle, c: T.handle):
+    A = T.match_buffer(a, (8,), "float32")
+    C = T.match_buffer(c, (8,), "float32")
+    T.evaluate(T.call_extern("int32", "double_row", T.address_of(A[0]), T.address_of(C[0]), 8))
+
+
+def test_an_implementation_may_pass_addresses_in_the_tile_to_a_linked_function() -> None:
+    TensorIntrin.register("double_row", double_row, double_row_extern, override=True)
+    sch = Schedule(batched)
+    sch.tensorize(sch.get_loops(sch.get_block("C"))[2], "double_row")
+    assert "T.address_of(A[vi_o, vj_o, vk_o * 8]), T.address_of(C[vj_o, vi_o, vk_o * 8]), 8)" in sch.mod.script()
