@@ -227,6 +227,14 @@ def test_relations_of_blocks() -> None:
     assert "blocks0" not in str(sch.trace) and "sch.get_producers(block=b1)" in str(sch.trace)
 
 
+def test_the_root_block_contains_all_outermost_blocks() -> None:
+    sch = Schedule(chain)
+    root = sch.get_block("root")
+    assert [block.name for block in sch.get_child_blocks(root)] == ["double", "add"]
+    assert sch.get_loops(root) == []
+    assert "there is no block 'root'; the blocks are 'double', 'add'" in error(lambda: sch.compute_inline(root))
+
+
 def test_relations_do_not_include_earlier_readers_and_later_writers() -> None:
     sch = Schedule(matmul)
     block = sch.get_block("C")

@@ -9,7 +9,7 @@ use pliant_tir::statement_traversal::children;
 
 use crate::dependences::Leaf;
 use crate::error::Step;
-use crate::loop_tree::{find_block, outermost_blocks_in, path_to_block};
+use crate::loop_tree::{find_block, is_body, outermost_blocks_in, path_to_block};
 
 /// Returns the names of the blocks that precede the block `name` in its scope, and write a buffer that it reads or writes.
 pub(crate) fn producers(f: &PrimFunc, name: &str) -> Step<Vec<Arc<str>>> {
@@ -35,6 +35,9 @@ pub(crate) fn consumers(f: &PrimFunc, name: &str) -> Step<Vec<Arc<str>>> {
 
 /// Returns the names of the blocks directly inside the block `name`, in program order.
 pub(crate) fn child_blocks(f: &PrimFunc, name: &str) -> Step<Vec<Arc<str>>> {
+    if is_body(f, name) {
+        return Ok(outermost_blocks_in(f, f.body).into_iter().map(|(_, b)| b.name).collect());
+    }
     let (_, block) = find_block(f, name)?;
     Ok(blocks_of(f, &block).into_iter().map(|(_, name)| name).collect())
 }

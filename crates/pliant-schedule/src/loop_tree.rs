@@ -154,12 +154,23 @@ pub(crate) fn outermost_blocks_in(f: &PrimFunc, s: Stmt) -> Vec<(Stmt, BlockData
     }
 }
 
+/// The name of the root block: the whole body of a function that has no other block of this name.
+pub(crate) const ROOT: &str = "root";
+
+/// Whether a name means the whole body of the function ([`ROOT`]).
+pub(crate) fn is_body(f: &PrimFunc, name: &str) -> bool {
+    name == ROOT && !block_names(f).iter().any(|n| **n == *ROOT)
+}
+
 /// Returns the loops around a block, outermost first. Loops around a block that contains this block are not included: the axes of
 /// the outer block take their place.
 ///
 /// # Errors
 /// If there is no such block.
 pub(crate) fn loops_of_block(f: &PrimFunc, name: &str) -> Step<Vec<Loop>> {
+    if is_body(f, name) {
+        return Ok(Vec::new());
+    }
     let path = path_to_block(f, name)?;
     let around = &path[..path.len() - 1];
     let is_block = |s: &Stmt| matches!(f.stmt(*s), StmtData::Block(_));

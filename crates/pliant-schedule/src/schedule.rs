@@ -121,7 +121,8 @@ impl Schedule {
         &self.module
     }
 
-    /// Returns a reference to the block with this name.
+    /// Returns a reference to the block with this name. If no block has the name `root`, it means the whole body of the function,
+    /// to which only `get_child_blocks` and `get_loops` apply.
     ///
     /// # Errors
     /// If the function does not exist, or has no or several blocks of that name.
@@ -131,6 +132,9 @@ impl Schedule {
         let fail = |message| Err(error("get_block", function, message));
         match names.iter().filter(|n| ***n == *name).count() {
             1 => Ok(BlockRef { function: function.into(), name: name.into() }),
+            0 if loop_tree::is_body(func, name) => {
+                Ok(BlockRef { function: function.into(), name: name.into() })
+            }
             0 => fail(loop_tree::find_block(func, name).err().unwrap_or_default()),
             count => fail(format!(
                 "{count} blocks have the name '{name}', so the name selects no single block"

@@ -106,7 +106,11 @@ class Schedule:
     # ---- loops and blocks ----
 
     def get_block(self, name: str, func_name: str | None = None) -> BlockRV:
-        """Returns the block with a name. Raises ``ScheduleError`` if there is none, or several."""
+        """Returns the block with a name. If no block has the name ``root``, it means the whole body of the function, to which only
+        :meth:`get_child_blocks` and :meth:`get_loops` apply.
+
+        Raises ``ScheduleError`` if there is no such block, or several.
+        """
         func_name = self._function if func_name is None else func_name
         block = self._state.get_block(name, func_name)
         self._record("get_block", {"name": name, "func_name": func_name}, block)
