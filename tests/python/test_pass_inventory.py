@@ -152,6 +152,16 @@ def model(vm: Any, args: list[Any]) -> list[Any]:
     return [x, (w, v)]
 
 
+def test_gradient() -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((3,), "float32"))
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.sum(relax.op.square(x))))
+    differentiated = t.Gradient("main")(builder.get())
+    _, (gradient,) = relax.VirtualMachine(relax.build(differentiated))["main_adjoint"](np.arange(3, dtype="float32"))
+    np.testing.assert_array_equal(gradient.numpy(), [0, 2, 4])
+
+
 def test_passes_that_change_signatures() -> None:
     x, w, v = numbers()
     bound = t.BindParams("main", {"w": w, "v": v})(Module)
@@ -260,6 +270,7 @@ INFRASTRUCTURE = {
         "mutate_irmodule",
     ],
     relax.utils: ["copy_with_new_vars"],
+    relax.training: ["SetupTrainer", "AppendLoss", "Trainer"],
     dpl: [
         *("is_op", "is_var", "is_const", "is_tuple", "is_call_tir", "is_call_dps_packed", "wildcard", "has_dtype"),
         *("has_attr", "is_shape", "make_fused_bias_activation_pattern", "PatternSeq", "PatternContext"),
@@ -287,7 +298,6 @@ def test_pipelines_preserve_values(name: str) -> None:
 # What Pliant does not have, and why.
 DEVICES = "There is one device, the CPU."
 TUNING = "Schedules follow from rules; nothing is tuned by measuring."
-GRADIENTS = "Gradients come later."
 LAYOUTS = "Data keep their layout; constant operands of matrix products are packed by OffloadKernels."
 PROCESSES = "Programs run in one process."
 ABSENT: dict[str, str] = {
@@ -319,9 +329,6 @@ ABSENT: dict[str, str] = {
     "MetaScheduleTuneIRMod": TUNING,
     "MetaScheduleApplyDatabase": TUNING,
     "MetaScheduleApplyHistoryBest": TUNING,
-    "Gradient": GRADIENTS,
-    "SetupTrainer": GRADIENTS,
-    "AppendLoss": GRADIENTS,
     "DispatchSampling": "Operators legalize to what the library has best; nothing is dispatched.",
     "DispatchSortScan": "As DispatchSampling.",
     "PropagateSharding": PROCESSES,

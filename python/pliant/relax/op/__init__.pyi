@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from pliant._core.relax import Expr
-from pliant.relax.op import builtin as builtin, image as image, inspect as inspect, memory as memory, nn as nn, signal as signal, vision as vision, vm as vm
+from pliant.relax.op import builtin as builtin, grad as grad, image as image, inspect as inspect, memory as memory, nn as nn, signal as signal, vision as vision, vm as vm
 from pliant.relax.op._calls import call_tir as call_tir, call_dps_packed as call_dps_packed, call_kernel as call_kernel, call_packed as call_packed, call_pure_packed as call_pure_packed
 from pliant.relax.op._user_operators import register_op as register_op
 
