@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pliant import _core
 from pliant.relax import _expr_methods as _expr_methods
 from pliant.relax.block_builder import BlockBuilder, te_tensor
-from pliant.relax.op import call_dps_packed, call_kernel, call_packed, call_pure_packed, call_tir, call_tir_with_grad
-from pliant.relax.op._calls import call_tir_inplace
+from pliant.relax.op import call_dps_packed, call_kernel, call_packed, call_pure_packed, call_tir
+from pliant.relax.op._calls import call_tir_inplace, call_tir_with_grad
 
 if TYPE_CHECKING:
     from pliant._core.relax import (

@@ -20,7 +20,6 @@ from pliant.relax.op._calls import (
     call_pure_packed,
     call_py_func,
     call_tir,
-    call_tir_with_grad,
 )
 from pliant.relax.op._user_operators import register_op
 

@@ -179,4 +179,4 @@ def call_packed(func: str | Expr, *args: Any, sinfo_args: Any = None, ty_args: A
     return _relax.call_packed(False, func, *args, sinfo_args=types)
 
 
-__all__ = ["call_dps_packed", "call_kernel", "call_packed", "call_pure_packed", "call_py_func", "call_tir", "call_tir_with_grad"]
+__all__ = ["call_dps_packed", "call_kernel", "call_packed", "call_pure_packed", "call_py_func", "call_tir"]
