@@ -37,31 +37,31 @@ macro_rules! binary_op {
 /// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     arithmetic!("add", |a, b| a + b, "`x1 + x2`.").commutative().onnx(&["Add"])
-    .gradient(|g| g.broadcast([&|dy| dy, &|dy| dy])),
+        .gradient(|g| g.broadcast([&|dy| dy, &|dy| dy])),
     arithmetic!("subtract", |a, b| a - b, "`x1 - x2`.").onnx(&["Sub"])
-    .gradient(|g| g.broadcast([&|dy| dy, &|dy| -dy])),
+        .gradient(|g| g.broadcast([&|dy| dy, &|dy| -dy])),
     arithmetic!("multiply", |a, b| a * b, "`x1 * x2`.").commutative().onnx(&["Mul"])
-    .gradient(|g| g.broadcast([&|dy| dy * g.arg(1), &|dy| dy * g.arg(0)])),
+        .gradient(|g| g.broadcast([&|dy| dy * g.arg(1), &|dy| dy * g.arg(0)])),
     arithmetic!("divide", |a, b| a / b, "`x1 / x2`. Integer quotients are rounded towards zero.")
         .onnx(&["Div"])
         .errors("the shapes cannot be broadcast, or an integer divisor is 0")
-    .gradient(|g| g.broadcast([&|dy| dy / g.arg(1), &|dy| -dy * g.result() / g.arg(1)])),
+        .gradient(|g| g.broadcast([&|dy| dy / g.arg(1), &|dy| -dy * g.result() / g.arg(1)])),
     arithmetic!("floor_divide", floor_divide, "`x1 / x2`, rounded towards minus infinity.")
         .errors("the shapes cannot be broadcast, or an integer divisor is 0")
-    .zero_gradient(),
+        .zero_gradient(),
     arithmetic!("mod", modulo, "The remainder of `x1 / x2`, with the sign of the divisor.").onnx(&["Mod"])
         .errors("the shapes cannot be broadcast, or an integer divisor is 0")
-    .gradient(|g| g.broadcast([&|dy| dy, &|dy| -dy * (g.arg(0) / g.arg(1)).apply("relax.floor")])),
+        .gradient(|g| g.broadcast([&|dy| dy, &|dy| -dy * (g.arg(0) / g.arg(1)).apply("relax.floor")])),
     arithmetic!("floor_mod", modulo, "The remainder of `x1 / x2`, with the sign of the divisor.").numpy("mod")
         .errors("the shapes cannot be broadcast, or an integer divisor is 0")
-    .gradient(|g| g.broadcast([&|dy| dy, &|dy| -dy * (g.arg(0) / g.arg(1)).apply("relax.floor")])),
+        .gradient(|g| g.broadcast([&|dy| dy, &|dy| -dy * (g.arg(0) / g.arg(1)).apply("relax.floor")])),
     OpDecl::new("relax.power", infer_arithmetic, "`x1` to the power `x2`.")
         .operands(&["x1", "x2"])
         .te_broadcast(power)
         .numpy("power")
         .onnx(&["Pow"])
         .errors("the shapes cannot be broadcast, or the integer 0 is raised to a negative power")
-    .gradient(|g| g.broadcast([&|dy| dy * g.arg(1) * g.arg(0).power(g.arg(1) - 1.0), &|dy| dy * g.result() * g.arg(0).log()])),
+        .gradient(|g| g.broadcast([&|dy| dy * g.arg(1) * g.arg(0).power(g.arg(1) - 1.0), &|dy| dy * g.result() * g.arg(0).log()])),
     binary_op!("maximum", infer_broadcast, te::maximum, "The maximum of two elements; NaN if either is NaN.")
         .commutative()
         .onnx(&["Max"])
@@ -123,10 +123,10 @@ pub static DECLS: &[OpDecl] = &[
     .aliases(&["relax.bitwise_right_shift", "relax.shift_right"])
     .onnx(&["BitShift"]),
     binary_op!("atan2", infer_broadcast_float, te::atan2, "The angle of the point (x2, x1), in radians.").numpy("arctan2")
-    .gradient_from_te(),
+        .gradient_from_te(),
     binary_op!("log_add_exp", infer_broadcast_float, log_add_exp, "`log(exp(x1) + exp(x2))`, computed without overflow.")
         .numpy("logaddexp")
-    .gradient_from_te(),
+        .gradient_from_te(),
 ];
 
 /// The bool expression that is true if `x` is nonzero.

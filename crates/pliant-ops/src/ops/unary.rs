@@ -21,85 +21,85 @@ macro_rules! unary_op {
 /// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     unary_op!("abs", infer_unary, abs, "Absolute value.").numpy("abs").onnx(&["Abs"])
-    .gradient(|g| g.unary(|x, _, dy| dy * x.apply("relax.sign"))),
+        .gradient(|g| g.unary(|x, _, dy| dy * x.apply("relax.sign"))),
     unary_op!("negative", infer_unary_number, |x| -x, "Negation.").numpy("negative").onnx(&["Neg"])
-    .gradient(|g| g.unary(|_, _, dy| -dy)),
+        .gradient(|g| g.unary(|_, _, dy| -dy)),
     unary_op!("square", infer_unary_number, |x| x * x, "Square.").numpy("square")
-    .gradient(|g| g.unary(|x, _, dy| dy * x * 2.0)),
+        .gradient(|g| g.unary(|x, _, dy| dy * x * 2.0)),
     unary_op!("sign", infer_unary_number, sign, "The sign: -1, 0 or 1. NaN and -0.0 are returned unchanged.")
         .numpy("sign")
         .onnx(&["Sign"])
-    .zero_gradient(),
+        .zero_gradient(),
     unary_op!("floor", infer_unary, |x| round_floats(x, te::floor), "Rounds towards minus infinity. Integers are returned \
         unchanged.")
         .numpy("floor")
         .onnx(&["Floor"])
-    .zero_gradient(),
+        .zero_gradient(),
     unary_op!("ceil", infer_unary, |x| round_floats(x, te::ceil), "Rounds towards plus infinity. Integers are returned \
         unchanged.")
         .numpy("ceil")
         .onnx(&["Ceil"])
-    .zero_gradient(),
+        .zero_gradient(),
     unary_op!("trunc", infer_unary, |x| round_floats(x, te::trunc), "Rounds towards zero. Integers are returned unchanged.")
         .numpy("trunc")
-    .zero_gradient(),
+        .zero_gradient(),
     unary_op!("round", infer_unary, |x| round_floats(x, te::round), "Rounds to the nearest integer, ties to even. Integers are \
         returned unchanged.")
         .numpy("round")
         .onnx(&["Round"])
-    .zero_gradient(),
+        .zero_gradient(),
     unary_op!("exp", infer_unary_float, te::exp, "`e` to the power `x`.").numpy("exp").onnx(&["Exp"])
-    .gradient(|g| g.unary(|_, y, dy| dy * y)),
+        .gradient(|g| g.unary(|_, y, dy| dy * y)),
     unary_op!("log", infer_unary_float, te::log, "Natural logarithm.").numpy("log").onnx(&["Log"])
-    .gradient(|g| g.unary(|x, _, dy| dy / x)),
+        .gradient(|g| g.unary(|x, _, dy| dy / x)),
     unary_op!("sqrt", infer_unary_float, te::sqrt, "Square root.").numpy("sqrt").onnx(&["Sqrt"])
-    .gradient(|g| g.unary(|_, y, dy| dy * 0.5 / y)),
+        .gradient(|g| g.unary(|_, y, dy| dy * 0.5 / y)),
     unary_op!("rsqrt", infer_unary_float, te::rsqrt, "Reciprocal of the square root.")
-    .gradient(|g| g.unary(|x, y, dy| dy * y / x * -0.5)),
+        .gradient(|g| g.unary(|x, y, dy| dy * y / x * -0.5)),
     unary_op!("sin", infer_unary_float, te::sin, "Sine of an angle in radians.").numpy("sin").onnx(&["Sin"])
-    .gradient(|g| g.unary(|x, _, dy| dy * x.cos())),
+        .gradient(|g| g.unary(|x, _, dy| dy * x.cos())),
     unary_op!("cos", infer_unary_float, te::cos, "Cosine of an angle in radians.").numpy("cos").onnx(&["Cos"])
-    .gradient(|g| g.unary(|x, _, dy| -dy * x.sin())),
+        .gradient(|g| g.unary(|x, _, dy| -dy * x.sin())),
     unary_op!("tanh", infer_unary_float, te::tanh, "Hyperbolic tangent.")
         .numpy("tanh")
         .onnx(&["Tanh"])
-    .gradient(|g| g.unary(|_, y, dy| dy * (1.0 - y.square()))),
+        .gradient(|g| g.unary(|_, y, dy| dy * (1.0 - y.square()))),
     unary_op!("erf", infer_unary_float, te::erf, "Error function.").onnx(&["Erf"])
-    .gradient(|g| g.unary(|x, _, dy| dy * (-x.square()).exp() * std::f64::consts::FRAC_2_SQRT_PI)),
+        .gradient(|g| g.unary(|x, _, dy| dy * (-x.square()).exp() * std::f64::consts::FRAC_2_SQRT_PI)),
     unary_op!("sigmoid", infer_unary_float, te::sigmoid, "Logistic function.").onnx(&["Sigmoid"])
-    .gradient(|g| g.unary(|_, y, dy| dy * (y * (1.0 - y)))),
+        .gradient(|g| g.unary(|_, y, dy| dy * (y * (1.0 - y)))),
     unary_op!("tan", infer_unary_float, te::tan, "Tangent of an angle in radians.").numpy("tan").onnx(&["Tan"])
-    .gradient(|g| g.unary(|_, y, dy| dy * (1.0 + y.square()))),
+        .gradient(|g| g.unary(|_, y, dy| dy * (1.0 + y.square()))),
     unary_op!("sinh", infer_unary_float, te::sinh, "Hyperbolic sine.")
         .numpy("sinh")
         .onnx(&["Sinh"])
-    .gradient(|g| g.unary(|x, _, dy| dy * x.apply("relax.cosh"))),
+        .gradient(|g| g.unary(|x, _, dy| dy * x.apply("relax.cosh"))),
     unary_op!("cosh", infer_unary_float, te::cosh, "Hyperbolic cosine.")
         .numpy("cosh")
         .onnx(&["Cosh"])
-    .gradient(|g| g.unary(|x, _, dy| dy * x.apply("relax.sinh"))),
+        .gradient(|g| g.unary(|x, _, dy| dy * x.apply("relax.sinh"))),
     unary_op!("asin", infer_unary_float, te::asin, "Inverse sine, an angle in radians.").numpy("arcsin").onnx(&["Asin"])
-    .gradient(|g| g.unary(|x, _, dy| dy * (1.0 - x.square()).rsqrt())),
+        .gradient(|g| g.unary(|x, _, dy| dy * (1.0 - x.square()).rsqrt())),
     unary_op!("acos", infer_unary_float, te::acos, "Inverse cosine, an angle in radians.")
         .numpy("arccos")
         .onnx(&["Acos"])
-    .gradient(|g| g.unary(|x, _, dy| -dy * (1.0 - x.square()).rsqrt())),
+        .gradient(|g| g.unary(|x, _, dy| -dy * (1.0 - x.square()).rsqrt())),
     unary_op!("atan", infer_unary_float, te::atan, "Inverse tangent, an angle in radians.")
         .numpy("arctan")
         .onnx(&["Atan"])
-    .gradient(|g| g.unary(|x, _, dy| dy / (1.0 + x.square()))),
+        .gradient(|g| g.unary(|x, _, dy| dy / (1.0 + x.square()))),
     unary_op!("asinh", infer_unary_float, te::asinh, "Inverse hyperbolic sine.")
         .numpy("arcsinh")
         .onnx(&["Asinh"])
-    .gradient(|g| g.unary(|x, _, dy| dy * (1.0 + x.square()).rsqrt())),
+        .gradient(|g| g.unary(|x, _, dy| dy * (1.0 + x.square()).rsqrt())),
     unary_op!("acosh", infer_unary_float, te::acosh, "Inverse hyperbolic cosine.")
         .numpy("arccosh")
         .onnx(&["Acosh"])
-    .gradient(|g| g.unary(|x, _, dy| dy * (x.square() - 1.0).rsqrt())),
+        .gradient(|g| g.unary(|x, _, dy| dy * (x.square() - 1.0).rsqrt())),
     unary_op!("atanh", infer_unary_float, te::atanh, "Inverse hyperbolic tangent.")
         .numpy("arctanh")
         .onnx(&["Atanh"])
-    .gradient(|g| g.unary(|x, _, dy| dy / (1.0 - x.square()))),
+        .gradient(|g| g.unary(|x, _, dy| dy / (1.0 - x.square()))),
     unary_op!(
         "bitwise_not",
         infer_bitwise,
@@ -132,7 +132,7 @@ pub static DECLS: &[OpDecl] = &[
     .numpy("clip")
     .onnx(&["Clip"])
     .errors("`min` or `max` is not a scalar")
-    .gradient_from_te(),
+        .gradient_from_te(),
     OpDecl::new("relax.logical_not", infer_bool, "Whether the element is 0.")
         .operands(&["x"])
         .te(Pattern::ElemWise, |ctx| te_unary(ctx, "compute", te::not))
@@ -145,7 +145,7 @@ pub static DECLS: &[OpDecl] = &[
         .numpy("astype")
         .onnx(&["Cast"])
         .errors("`dtype` is not the name of a data type")
-    .gradient(|g| g.unary(|x, _, dy| dy.astype(x.dtype()))),
+        .gradient(|g| g.unary(|x, _, dy| dy.astype(x.dtype()))),
     OpDecl::new(
         "relax.bitcast",
         infer_bitcast,
@@ -162,7 +162,7 @@ pub static DECLS: &[OpDecl] = &[
         .attrs(&[("dtype", Default::Str("float32"))])
         .te(Pattern::ElemWise, te_astype)
         .errors("`dtype` is not the name of a data type")
-    .gradient(|g| g.unary(|x, _, dy| dy.astype(x.dtype()))),
+        .gradient(|g| g.unary(|x, _, dy| dy.astype(x.dtype()))),
 ];
 
 fn infer_bool(ctx: &mut InferCtx<'_>) -> InferResult {
