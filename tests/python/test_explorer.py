@@ -135,5 +135,5 @@ def test_search_and_tabs_work_in_a_browser(tmp_path: Path) -> None:
     assert "1 nodes" in rendered(page, "#graph/relu")
     assert "0 nodes" in rendered(page, "#graph/convolution")
     stages = rendered(page, "#stages/LegalizeOps")
-    assert re.search(r'<div class="add">\+ .*T\.prim_func', stages) and '<div class="del">- ' in stages
+    assert re.search(r'<div class="add">\+ .*call_tir', stages) and '<div class="del">- ' in stages
     assert "written without a run" in rendered(page, "#times")
