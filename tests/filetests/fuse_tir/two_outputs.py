@@ -35,13 +35,6 @@ class Module:
 # @I.ir_module
 # class Module:
 #     @T.prim_func(private=True)
-#     def exp(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
-#         for i in range(4):
-#             with T.block("exp"):
-#                 vi = T.axis.spatial(4, i)
-#                 B[vi] = T.exp(A[vi])
-#
-#     @T.prim_func(private=True)
 #     def group(x: T.Buffer((4,), "float32"), a: T.Buffer((4,), "float32"), b: T.Buffer((4,), "float32")):
 #         T.func_attr({"tir.noalias": True})
 #         for i in range(4):

@@ -225,6 +225,9 @@ def call_inplace_packed(func: Operand, *args: Operand, inplace_indices: Any) -> 
 def call_tir_inplace(gvar: Operand, args: Operand, tir_vars: Operand | None = None, *, inplace_indices: Any) -> Expr:
     """Calls a loop function whose outputs overwrite inputs: `inplace_indices` has, for each output, the index of the input that it overwrites, or -1 for a new tensor. Raises an error if `inplace_indices` does not have one entry per output, or an entry is not the index of an input, is that of another entry, or that of an input whose type differs from the output."""
 
+def call_tir_with_grad(gvar: Operand, args: Operand, tir_vars: Operand | None = None, te_grad_kwargs: Any = None, *, te_grad_name: Any) -> Expr:
+    """Calls a loop function like call_tir. The pass `Gradient` computes the gradient of the call with the function that is registered under the name `te_grad_name`, which receives `te_grad_kwargs` as keyword arguments."""
+
 def ceil(x: Operand) -> Expr:
     """Rounds towards plus infinity. Integers are returned unchanged.
 
@@ -1032,7 +1035,7 @@ def sum(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
     Data types: `x` any type."""
 
 def take(x: Operand, indices: Operand, axis: Any = None, mode: str = "fast", wrap_negative: bool = True) -> Expr:
-    """Gathers slices along an axis at the given indices. Negative indices count from the end. Indices out of range are a run-time error (mode "fast"), are mapped into the range ("clip", "wrap"), or result in NaN ("nan"). Without `wrap_negative`, negative indices are out of range in the mode "fast". Raises an error if `axis` is out of range or missing for a tensor that is not a vector, "nan" is used for a type other than floats, or `wrap_negative` is false in a mode other than "fast".
+    """Gathers slices along an axis at the given indices. Negative indices count from the end. Indices out of range are a run-time error (mode "fast"), are mapped into the range ("clip", "wrap"), or result in NaN ("nan"). Without `wrap_negative`, negative indices are out of range in the mode "fast". Raises an error if `axis` is out of range, `axis` is missing although `x` is not a vector, the mode is "nan" although `x` is not a float tensor, or `wrap_negative` is false in a mode other than "fast".
 
     Corresponds to ``numpy.take``.
 
