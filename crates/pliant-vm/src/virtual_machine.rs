@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
@@ -539,7 +539,8 @@ impl Inner {
     /// Changes the VM's attention word, which running functions watch, so that all runs check whether their time limits have
     /// expired or their handles were cancelled.
     pub(crate) fn wake_runs(&self) {
-        self.attention.fetch_add(TIME_LIMIT, Ordering::Relaxed);
+        // The reason why a run must stop is visible to whoever sees the changed word.
+        self.attention.fetch_add(TIME_LIMIT, Ordering::Release);
     }
 
     /// Runs a bytecode function that a time limit or a cancel handle may stop.
@@ -555,7 +556,14 @@ impl Inner {
         let flags = &self.interrupt_flags.run_flags;
         let stop = EarlyStop::start(flags, &self.weak_self, options, name)?;
         let runtime = self.interrupt_flags.runtime(stop.interrupt());
-        Runner::stoppable(self, context, instrument, &stop, &runtime).run(function, args)
+        let runner = Runner::stoppable(self, context, instrument, &stop, &runtime);
+        // The runner watches for changes of the attention word from now on. It misses a change that was made after the start of the
+        // time limit and before the runner read the word.
+        fence(Ordering::Acquire);
+        match stop.error(name) {
+            Some(error) => Err(error),
+            None => runner.run(function, args),
+        }
     }
 
     /// Returns the source location of an instruction of a linked function; `None` if unknown.
