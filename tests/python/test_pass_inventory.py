@@ -312,7 +312,6 @@ ABSENT: dict[str, str] = {
     "AttachExternModules": "Code generators register what they make; a module of the IR holds functions only.",
     "SpecializePrimFuncBasedOnCallSite": "A loop function is scheduled for the sizes that its signature tells.",
     "DecomposeOpsForInference": "batch_norm and its kin have a loop form of their own.",
-    "DecomposeOpsForTraining": GRADIENTS,
     "SplitCallTIRByPattern": "Libraries take operators, before they are loop functions (FuseOpsByPattern).",
     "ConvertLayout": LAYOUTS,
     "AlterOpImpl": LAYOUTS,

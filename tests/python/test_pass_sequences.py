@@ -31,7 +31,7 @@ def test_passes_by_name(mod: pliant.IRModule) -> None:
     legal = relax.transform.LegalizeOps()(mod)
     assert "call_tir" in legal.script() and "call_tir" not in mod.script()
     assert "R.dataflow" not in relax.transform.ToNonDataflow()(legal).script()
-    parametrized = {"BindParams", "BindSymbolicVars", "UpdateParamStructInfo"}
+    parametrized = {"BindParams", "BindSymbolicVars", "Gradient", "UpdateParamStructInfo"}
     assert parametrized <= dict(transform.list_passes()).keys()
     for name, doc in transform.list_passes():
         assert doc and (name in parametrized or getattr(transform, name)().info.name == name)

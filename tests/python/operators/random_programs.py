@@ -33,7 +33,7 @@ SKIPPED = {
     *("relax.make_closure", "relax.invoke_closure", "relax.invoke_pure_closure", "relax.while_loop"),
     *("relax.item", "relax.trip_count"),
 }
-SKIPPED_GROUPS = ("relax.call_", "relax.builtin.", "relax.memory.", "relax.vm.", "relax.inspect.")
+SKIPPED_GROUPS = ("relax.call_", "relax.builtin.", "relax.memory.", "relax.vm.", "relax.inspect.", "relax.grad.")
 
 
 @dataclass(frozen=True)

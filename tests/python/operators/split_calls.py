@@ -20,8 +20,9 @@ OTHER = {
     # operands.
     *("item", "trip_count"),
 }
-OTHER_GROUPS = ("call_", "builtin.", "memory.", "vm.", "inspect.")
-"""Inspecting tensors (`inspect`) and their memory is tested in test_inspection_operators.py."""
+OTHER_GROUPS = ("call_", "builtin.", "memory.", "vm.", "inspect.", "grad.")
+"""Inspecting tensors (`inspect`) and their memory is tested in test_inspection_operators.py. The operators that the pass Gradient
+emits and reads (`grad`) are tested in tests/python/training, with the gradients of the operators to which they belong."""
 
 
 @dataclass(frozen=True)
