@@ -107,7 +107,11 @@ class CrossEntropyLoss(Loss):
         def compute(logits: Any, targets: Any, *weights: Any) -> Any:
             log_probabilities = op.nn.log_softmax(logits, axis=axis)
             return op.nn.nll_loss(
-                log_probabilities, targets, *weights, reduction=self._reduction, ignore_index=self.ignore_index
+                log_probabilities,
+                targets,
+                weights[0] if weights else None,
+                reduction=self._reduction,
+                ignore_index=self.ignore_index,
             )
 
         return self._function(operands, compute)

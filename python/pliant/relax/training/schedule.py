@@ -66,7 +66,7 @@ def piecewise(values: list[float], boundaries: list[int]) -> Schedule:
         raise ValueError(f"piecewise: {len(boundaries)} boundaries need {len(boundaries) + 1} values, but {len(values)} were given")
 
     def rate(step: Any, dtype: str) -> Any:
-        result = relax_const(values[-1], dtype)
+        result: Any = relax_const(values[-1], dtype)
         for value, boundary in reversed(list(zip(values, boundaries))):
             before = op.less_equal(step, relax_const(float(boundary), dtype))
             result = op.where(before, relax_const(value, dtype), result)

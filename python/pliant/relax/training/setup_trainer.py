@@ -65,7 +65,8 @@ class SetupTrainer:
             )
         params = backbone.params[first : first + param_num]
         outputs = getattr(self._loss, "num_backbone_outputs", 1)
-        mod = AppendLoss(BACKBONE_FUNC, self._loss(*self._loss_args), outputs, BACKBONE_LOSS_FUNC)(mod)
+        append_loss: Any = AppendLoss(BACKBONE_FUNC, self._loss(*self._loss_args), outputs, BACKBONE_LOSS_FUNC)
+        mod = append_loss(mod)
         names = [param.name_hint for param in mod[BACKBONE_LOSS_FUNC].params[first : first + param_num]]
         mod = transform.Gradient(BACKBONE_LOSS_FUNC, names)(mod)
         self._optimizer.init(params)
