@@ -81,12 +81,14 @@ def losses(build: Any, batch: Any, compiled: bool) -> list[float]:
     return found
 
 
-DIVERGES = pytest.mark.xfail(strict=True, reason="the first loss is equal, but later losses differ by up to 0.4: a known bug")
+# Batch normalization over the 4 to 6 values of a channel in the last stage amplifies rounding: eager float32 and float64 differ by as
+# much. The test needs a network that is better conditioned.
+CHAOTIC = pytest.mark.xfail(strict=True, reason="rounding is amplified: eager float32 and float64 also differ by up to 0.4")
 
 
 @pytest.mark.parametrize(
     ("build", "batch"),
-    [pytest.param(Gpt, gpt_batch, id="gpt"), pytest.param(resnet, image_batch, id="resnet", marks=DIVERGES)],
+    [pytest.param(Gpt, gpt_batch, id="gpt"), pytest.param(resnet, image_batch, id="resnet", marks=CHAOTIC)],
 )
 def test_losses_equal_those_of_eager_execution(build: Any, batch: Any) -> None:
     torch._dynamo.reset()
