@@ -65,32 +65,24 @@ impl<'a> KeptBoxes<'a> {
         suppresses: impl Fn(&Expr) -> Expr,
     ) {
         let zero = te::const_of(0.0, self.fields.dtype());
-        // Most boxes do not intersect, so their overlap is not computed.
-        let if_disjoint = b.let_("if_disjoint", &suppresses(&zero));
         let index = b.cell("index", &te::int(0));
         b.while_(&te::and(&keep.get(), &te::lt(&index.get(), &self.count.get())), |b| {
             let at = b.let_("at", &clamp(&index.get(), &self.fields.shape()[0]));
             b.set(&index, &(index.get() + 1));
             let field = |k: usize| self.fields.at(&[at.clone(), te::int(k as i64)]);
-            let shared = |k: usize| {
+            let shared = [0, 1].map(|k| {
                 let low = te::maximum(&fields.low[k], &field(k));
-                te::minimum(&fields.high[k], &field(k + 2)) - low
-            };
-            let hit = b.cell("hit", &if_disjoint);
-            let width = b.let_("width", &shared(0));
-            b.if_(&te::gt(&width, &zero), |b| {
-                let height = b.let_("height", &shared(1));
-                b.if_(&te::gt(&height, &zero), |b| {
-                    let intersection = &width * &height;
-                    let union = &fields.area + field(4) - &intersection;
-                    let iou = te::select(&te::gt(&union, &zero), &(intersection / &union), &zero);
-                    b.set(&hit, &suppresses(&iou));
-                });
+                b.let_("shared", &(te::minimum(&fields.high[k], &field(k + 2)) - low))
             });
-            let hit = match &fields.class {
-                Some(class) => te::and(&hit.get(), &te::eq(class, &field(5))),
-                None => hit.get(),
-            };
+            let intersection = &shared[0] * &shared[1];
+            let union = &fields.area + field(4) - &intersection;
+            let iou = te::select(&te::gt(&union, &zero), &(intersection / &union), &zero);
+            // Most boxes do not intersect, so their overlap is not computed. One branch for both axes is predicted better than two.
+            let intersects = te::and(&te::gt(&shared[0], &zero), &te::gt(&shared[1], &zero));
+            let mut hit = te::if_then_else(&intersects, &suppresses(&iou), &suppresses(&zero));
+            if let Some(class) = &fields.class {
+                hit = te::and(&hit, &te::eq(class, &field(5)));
+            }
             b.if_(&hit, |b| b.set(keep, &te::bool_const(false)));
         });
     }
