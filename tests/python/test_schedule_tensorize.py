@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scheduled_functions import matmul
 
 import pliant
 from pliant.script import tir as T
@@ -15,20 +16,6 @@ from pliant.testing import interpret
 from pliant.tir import BlockRV, Schedule, ScheduleError, TensorIntrin
 
 SIZES = [(0, 0, 0), (1, 1, 1), (4, 8, 0), (4, 8, 2), (5, 9, 3), (16, 32, 7), (17, 1, 12)]
-
-
-@T.prim_func
-def matmul(a: T.handle, b: T.handle, c: T.handle):
-    n, m, k = T.int64(), T.int64(), T.int64()
-    A = T.match_buffer(a, (n, k), "float32")
-    B = T.match_buffer(b, (k, m), "float32")
-    C = T.match_buffer(c, (n, m), "float32")
-    for i, j, l in T.grid(n, m, k):
-        with T.block("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, l])
-            with T.init():
-                C[vi, vj] = T.float32(0)
-            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
 
 
 @T.prim_func
