@@ -1,10 +1,9 @@
-"""Training with ``torch.compile``: 200 steps of a small GPT have the losses of eager execution, and those of a ResNet should."""
+"""Training with ``torch.compile``: 200 steps of a small GPT, and the first of a ResNet."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
@@ -65,13 +64,13 @@ def image_batch(step: int) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.randn(labels.shape[0], 3, 32, 32) + labels[:, None, None, None], labels
 
 
-def losses(build: Any, batch: Any, compiled: bool) -> list[float]:
+def losses(build: Any, batch: Any, compiled: bool, steps: int = STEPS) -> list[float]:
     torch.manual_seed(0)
     model = build()
     call = torch.compile(model, backend=backend, dynamic=True) if compiled else model
     optimizer = torch.optim.SGD(model.parameters(), 0.02)
     found = []
-    for step in range(STEPS):
+    for step in range(steps):
         x, y = batch(step)
         loss = F.cross_entropy(call(x).flatten(0, -2), y.flatten())
         optimizer.zero_grad()
@@ -81,22 +80,26 @@ def losses(build: Any, batch: Any, compiled: bool) -> list[float]:
     return found
 
 
-# Batch normalization over the 4 to 6 values of a channel in the last stage amplifies rounding: eager float32 and float64 differ by as
-# much. The test needs a network that is better conditioned.
-CHAOTIC = pytest.mark.xfail(strict=True, reason="rounding is amplified: eager float32 and float64 also differ by up to 0.4")
-
-
-@pytest.mark.parametrize(
-    ("build", "batch"),
-    [pytest.param(Gpt, gpt_batch, id="gpt"), pytest.param(resnet, image_batch, id="resnet", marks=CHAOTIC)],
-)
-def test_losses_equal_those_of_eager_execution(build: Any, batch: Any) -> None:
+def test_a_gpt_trains_as_in_eager_execution() -> None:
     torch._dynamo.reset()
-    expected = losses(build, batch, compiled=False)
+    expected = losses(Gpt, gpt_batch, compiled=False)
     before = statistics.compilations
     with any_size():
-        actual = losses(build, batch, compiled=True)
+        actual = losses(Gpt, gpt_batch, compiled=True)
     assert sum(expected[-20:]) < 0.9 * sum(expected[:20]), "the model learns"
     differences = [abs(a - e) for a, e in zip(actual, expected, strict=True)]
     assert max(differences) < 1e-4
     assert statistics.compilations == before + 2, "one graph for the forward pass and one for the backward pass"
+
+
+def test_a_resnet_trains_as_in_eager_execution() -> None:
+    # Batch normalization over few values amplifies rounding by a factor of 20 to 80 in each step, so few steps are compared, in float64.
+    def batch(step: int) -> tuple[torch.Tensor, torch.Tensor]:
+        images, labels = image_batch(step)
+        return images.double(), labels
+
+    torch._dynamo.reset()
+    expected = losses(lambda: resnet().double(), batch, compiled=False, steps=4)
+    with any_size():
+        actual = losses(lambda: resnet().double(), batch, compiled=True, steps=4)
+    assert max(abs(a - e) for a, e in zip(actual, expected, strict=True)) < 1e-6
